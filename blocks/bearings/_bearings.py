@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
+from ... import _contract as contract
 from ...errors import BiellaWarning, DiagramError
 from ..core._block import NativeBlock
 from ..core._ports import INHERITED, Parameter, Port, Rate, parameter
-from ..core._vectors import require_choice
+from ..core._vectors import make_record, require_choice
 from ._analysis import (
     Coefficients,
     Load,
@@ -25,9 +27,25 @@ from ._analysis import (
     resolve_equilibrium,
 )
 
-FRICTION = ("none", "shear", "petroff", "correlation", "correlation_diameter")
-CAVITATION = ("none", "gumbel", "reynolds", "jfo", "jfo_steady")
-_CONTACT, _STOP, _EXPECTED = 0, 1, 2
+FRICTION = {
+    "none": contract.BL_FRICTION_NONE,
+    "shear": contract.BL_FRICTION_SHEAR,
+    "petroff": contract.BL_FRICTION_PETROFF,
+    "correlation": contract.BL_FRICTION_BY_RADIUS,
+    "correlation_diameter": contract.BL_FRICTION_BY_DIAMETER,
+}
+CAVITATION = {
+    "none": contract.BL_CAVITATION_NONE,
+    "gumbel": contract.BL_CAVITATION_GUMBEL,
+    "reynolds": contract.BL_CAVITATION_REYNOLDS,
+    "jfo": contract.BL_CAVITATION_JFO,
+    "jfo_steady": contract.BL_CAVITATION_JFO_STEADY,
+}
+_CONTACT, _STOP, _EXPECTED = (
+    contract.BL_THIN_CONTACT,
+    contract.BL_THIN_STOP,
+    contract.BL_THIN_EXPECTED,
+)
 _THICKEST = 0.1
 _SHORT = 1.0 + 1e-9
 """Length over diameter up to which the short law is taken without a warning."""
@@ -96,7 +114,7 @@ class AbstractBearing(NativeBlock):
         squeeze: bool,
         viscosity_input: bool,
         otherwise: Rate = INHERITED,
-        more_integers: Sequence[int] = (),
+        more_integers: Mapping[int, int] = MappingProxyType({}),
         more_parameters: Sequence[Parameter] = (),
         more_outputs: Sequence[Port] = (),
     ) -> None:
@@ -104,13 +122,15 @@ class AbstractBearing(NativeBlock):
         dimensions = check_dimensions(name, radius, length, clearance, viscosity)
         _check_contact(name, contact)
         limit = read_film_limit(name, film_limit, clearance, contact)
-        integers = [
-            require_choice(f"`friction` of {name}", friction, FRICTION),
-            _STOP if contact is None else _EXPECTED if contact.expected else _CONTACT,
-            CAVITATION.index(cavitation),
-            int(squeeze),
-            *more_integers,
-        ]
+        integers = {
+            contract.BEARING_FRICTION: require_choice(f"`friction` of {name}", friction, FRICTION),
+            contract.BEARING_THIN_RULE: (
+                _STOP if contact is None else _EXPECTED if contact.expected else _CONTACT
+            ),
+            contract.BEARING_CAVITATION: CAVITATION[cavitation],
+            contract.BEARING_SQUEEZE: int(squeeze),
+            **more_integers,
+        }
         where = "x, y" if ends == 1 else "x1, y1, x2, y2 of both ends"
         super().__init__(
             inputs=[
@@ -138,7 +158,7 @@ class AbstractBearing(NativeBlock):
             feedthrough=_feedthrough(
                 squeeze, viscosity_input, [port.name for port in more_outputs]
             ),
-            integers=integers,
+            integers=make_record(len(integers), integers),
         )
         self.ends = ends
         self.squeeze = bool(squeeze)
@@ -459,7 +479,7 @@ class LongBearing(AbstractBearing):
         film_limit: float | None = None,
         viscosity_input: bool = False,
     ) -> None:
-        require_choice("`cavitation` of LongBearing", cavitation, CAVITATION[:2])
+        require_choice("`cavitation` of LongBearing", cavitation, ("none", "gumbel"))
         super().__init__(
             radius,
             length,

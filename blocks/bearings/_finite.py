@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import BiellaWarning, DiagramError
 from ..core._ports import CONTINUOUS, INHERITED, Parameter, Port, parameter
 from ..core._vectors import require_choice
@@ -169,7 +170,12 @@ class FiniteBearing(AbstractBearing):
             viscosity_input=viscosity_input,
             # Oil moves on where nothing else does.
             otherwise=CONTINUOUS if cavitation == "jfo" else INHERITED,
-            more_integers=(around, along, len(fed), int(bush is not None)),
+            more_integers={
+                contract.BEARING_AROUND: around,
+                contract.BEARING_ALONG: along,
+                contract.BEARING_FEEDS: len(fed),
+                contract.BEARING_MAP: int(bush is not None),
+            },
             more_parameters=[*_make_feeds(fed, length), *shape],
             more_outputs=[
                 Port("solves", kind="integer", doc="linear systems solved"),

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..core._block import NativeBlock
 from ..core._ports import CONTINUOUS, Port, parameter
-
-_VOGEL, _WALTHER = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ class OilTemperature(NativeBlock):
             rate=CONTINUOUS,
             feedthrough=[],
             states=1,
-            integers=[_VOGEL if isinstance(law, Vogel) else _WALTHER],
+            integers=[contract.OIL_VOGEL if isinstance(law, Vogel) else contract.OIL_WALTHER],
         )
 
 

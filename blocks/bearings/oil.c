@@ -11,7 +11,7 @@
 
 enum { OIL_LOSS, OIL_FLOW, OIL_SUPPLY, OIL_AMBIENT, OIL_INPUTS };
 enum { OIL_CAPACITY, OIL_VOLUME_HEAT, OIL_CONDUCTANCE, OIL_START, OIL_LAW, OIL_PARAMETERS = OIL_LAW + 3 };
-enum { OIL_VOGEL, OIL_WALTHER, OIL_LAWS };
+BL_SHARED enum { OIL_VOGEL, OIL_WALTHER, OIL_LAWS };
 
 static int oil_check(const bl_block *b) {
     return b->u_count == OIL_INPUTS && b->u_width[OIL_LOSS] == 1 && b->u_width[OIL_SUPPLY] == 1 &&

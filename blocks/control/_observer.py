@@ -7,11 +7,12 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..basic.dynamics._realization import Realization, check_matrices
 from ..core._block import NativeBlock
 from ..core._ports import CONTINUOUS, SAMPLED, Matrix, Numbers, Parameter, Port, parameter, periodic
-from ..core._vectors import require_choice
+from ..core._vectors import make_record, require_choice
 from ._design import check_weight, dlqe, drive, lqe
 
 _FORMS = ("prediction", "update")
@@ -126,7 +127,13 @@ class KalmanFilter(NativeBlock):
             rate=CONTINUOUS if continuous else periodic(period, offset, SAMPLED),
             feedthrough=[(output, name) for output in shown for name in acting],
             states=states if continuous else 0,
-            integers=[int(updated), int(direct)],
+            integers=make_record(
+                contract.OBSERVER_INTEGERS,
+                {
+                    contract.OBSERVER_UPDATED: int(updated),
+                    contract.OBSERVER_DIRECT: int(direct),
+                },
+            ),
             kernel="kalman_varying" if covariance is not None else kernel,
         )
 

@@ -9,17 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..core._block import NativeBlock
 from ..core._ports import SAMPLED, Numbers, Parameter, Port, Same, number, parameter, periodic
 from ..core._units import Unit, parse_unit
-from ..core._vectors import require_choice, require_rising
+from ..core._vectors import make_record, require_choice, require_rising
 
 Gains = float | Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]
 """One gain, or one for each breakpoint of a schedule."""
 
-_METHODS = ("backward", "tustin")
-_ANTI_WINDUP = ("none", "clamping", "back-calculation")
+_METHODS = {"backward": contract.PID_BACKWARD, "tustin": contract.PID_TUSTIN}
+_ANTI_WINDUP = {
+    "none": contract.PID_WINDS_UP,
+    "clamping": contract.PID_CLAMPING,
+    "back-calculation": contract.PID_BACK_CALCULATION,
+}
 _TERMS = ("proportional", "integral", "derivative")
 _FILTER = 10.0
 """How much shorter than the derivative time the filter is, unless it is given."""
@@ -133,14 +138,14 @@ class PID(NativeBlock):
             gains = _standard(k, ti, td, per) if standard else _parallel(kp, ki, kd, per)
             rows = [tuple(float(g.value) for g in gains)]
         integral, derivative = _longest([_times(standard, *row) for row in rows])
-        tustin = require_choice("method", method, _METHODS)
+        discretization = require_choice("method", method, _METHODS)
         filter_time = (
             _default_filter(derivative)
             if filter_time is None
             else number("filter_time", filter_time)
         )
         rate = periodic(period, offset, SAMPLED)
-        _check_filter(filter_time, derivative, bool(tustin), rate.period)
+        _check_filter(filter_time, derivative, method == "tustin", rate.period)
         tracking_time = (
             _default_tracking(integral, derivative)
             if tracking_time is None
@@ -209,12 +214,15 @@ class PID(NativeBlock):
                 ("derivative", "measurement"),
                 *((output, "schedule") for output in (*_TERMS, "saturated", "y") if table),
             ],
-            integers=[
-                int(standard),
-                tustin,
-                require_choice("anti_windup", anti_windup, _ANTI_WINDUP),
-                len(rows) if table else 0,
-            ],
+            integers=make_record(
+                contract.PID_INTEGERS,
+                {
+                    contract.PID_FORM: contract.PID_STANDARD if standard else contract.PID_PARALLEL,
+                    contract.PID_METHOD: discretization,
+                    contract.PID_WINDUP: require_choice("anti_windup", anti_windup, _ANTI_WINDUP),
+                    contract.PID_POINTS: len(rows) if table else 0,
+                },
+            ),
         )
 
 

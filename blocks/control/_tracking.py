@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..basic.dynamics._realization import check_matrices
 from ..core._block import NativeBlock
 from ..core._ports import CONTINUOUS, Matrix, Numbers, Port, parameter, periodic
-from ..core._vectors import require_whole
+from ..core._vectors import make_record, require_whole
 from ._design import check_weight
 
 Array = npt.NDArray[np.float64]
@@ -111,7 +112,13 @@ class LQTracking(NativeBlock):
                 parameter("table", table, tunable=False, hidden=True),
             ],
             rate=periodic(period, 0.0, CONTINUOUS),
-            integers=[len(table), int(period is None)],
+            integers=make_record(
+                contract.TRACKING_INTEGERS,
+                {
+                    contract.TRACKING_ROWS: len(table),
+                    contract.TRACKING_SLOPES: int(period is None),
+                },
+            ),
         )
 
 

@@ -5,7 +5,7 @@
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/matrix.h"
 
-enum { TRACKING_ROWS, TRACKING_SLOPES, TRACKING_INTEGERS };
+BL_SHARED enum { TRACKING_ROWS, TRACKING_SLOPES, TRACKING_INTEGERS };
 enum { TRACKING_BEGIN, TRACKING_STEP, TRACKING_TABLE };
 
 static int lq_tracking_check(const bl_block *b) {

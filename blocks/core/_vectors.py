@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,17 @@ def require_rising(name: str, item: Parameter) -> None:
         )
 
 
-def require_choice(what: str, given: str, valid: Sequence[str]) -> int:
-    """Return the position of `given` in `valid`, or raise a `DiagramError` that lists them."""
+def require_choice(what: str, given: str, valid: Sequence[str] | Mapping[str, int]) -> int:
+    """Return the number of `given`, or raise a `DiagramError` that lists what is valid.
+
+    The number is that of a mapping, such as to the constants of a kernel, or else the position.
+    """
     if not isinstance(given, str) or given not in valid:
         raise DiagramError(f"{what} is one of {', '.join(map(repr, valid))}; got {given!r}.")
-    return list(valid).index(given)
+    return valid[given] if isinstance(valid, Mapping) else list(valid).index(given)
+
+
+def make_record(size: int, fields: Mapping[int, int]) -> list[int]:
+    """Return a record as C reads it, each of its `size` fields given by its number there."""
+    assert len(fields) == size
+    return [fields[number] for number in range(size)]

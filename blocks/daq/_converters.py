@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..basic.sources._noise import make_seed
 from ..core._block import NativeBlock
@@ -23,7 +24,7 @@ from ..core._ports import (
     parameter,
     periodic,
 )
-from ..core._vectors import require_whole
+from ..core._vectors import make_record, require_whole
 
 _MOST_BITS = 32
 _HISTORY = 4  # rows that the cubic between ticks takes
@@ -86,7 +87,7 @@ class AbstractADC(NativeBlock):
             return math.ceil(last * skew / step - 1e-7)
 
         def integers(widths: Widths) -> list[int]:
-            step, head = widths.step, [bits, points, 1, 0, 0, 0]
+            step, period, first, late, rows = widths.step, 1, 0, 0, 0
             if between:
                 if jitter > 0.25 * step:
                     raise DiagramError(
@@ -101,7 +102,18 @@ class AbstractADC(NativeBlock):
                         f"larger step, or a smaller skew."
                     )
                 first = round(offset / step) + late
-                head = [bits, points, round(cycle / step), first, late, late + _HISTORY]
+                period, rows = round(cycle / step), late + _HISTORY
+            head = make_record(
+                contract.ADC_CHANNELS,
+                {
+                    contract.ADC_BITS: bits,
+                    contract.ADC_POINTS: points,
+                    contract.ADC_PERIOD: period,
+                    contract.ADC_FIRST: first,
+                    contract.ADC_LATENCY: late,
+                    contract.ADC_ROWS: rows,
+                },
+            )
             return [*head, *channels(widths)]
 
         def when_scans_end(step: float) -> Rate:

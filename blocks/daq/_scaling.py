@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import DiagramError
+from ..basic.math._lookup import EXTRAPOLATIONS
 from ..core._block import NativeBlock
 from ..core._ports import Matrix, Numbers, Port, number, parameter
 from ..core._vectors import require_choice, require_rising
-
-_BEYOND = ("hold", "linear", "error")
 
 
 class Scaling(NativeBlock):
@@ -76,7 +76,7 @@ class Scaling(NativeBlock):
                     f"{np.asarray(values).tolist()}."
                 )
         units = (unit, reading_unit) if inverse else (reading_unit, unit)
-        beyond = require_choice("extrapolation", extrapolation, _BEYOND)
+        beyond = require_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
         super().__init__(
             inputs=[Port("u", "n", units[0])],
             outputs=[Port("y", "n", units[1])],
@@ -84,6 +84,6 @@ class Scaling(NativeBlock):
                 parameter("x_points", x, unit=units[0], doc="inputs of the table"),
                 parameter("y_points", y, unit=units[1], doc="outputs of the table"),
             ],
-            integers=[x.size, 1, 0, beyond],
+            integers=[x.size, 1, contract.LOOKUP_LINEAR, beyond],
         )
         self.note = f"its input left the calibration, [{x[0]:g}, {x[-1]:g}]"

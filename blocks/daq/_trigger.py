@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..core._block import NativeBlock
 from ..core._ports import SAMPLED, Numbers, Port, number, parameter
 from ..core._vectors import require_choice, require_whole
 
-EVENTS = ("above", "below", "rising", "falling", "leave", "enter")
+EVENTS = {
+    "above": contract.TRIGGER_ABOVE,
+    "below": contract.TRIGGER_BELOW,
+    "rising": contract.TRIGGER_RISING,
+    "falling": contract.TRIGGER_FALLING,
+    "leave": contract.TRIGGER_LEAVE,
+    "enter": contract.TRIGGER_ENTER,
+}
 _WINDOWS = ("leave", "enter")
 _MOST_SAMPLES = 10_000_000
 

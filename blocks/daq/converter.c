@@ -86,7 +86,7 @@ static double converter_code(const converter *a, double v, double *over) {
  * scan, rows of the history (0: neither skew nor jitter, and every call is a scan), the channels' places in u.
  * z, if there is a history: ticks until the next end of a scan, number of scans, held values of y, code and over, then of the history:
  * index of the newest row, number of rows filled, the rows. */
-enum { ADC_BITS, ADC_POINTS, ADC_PERIOD, ADC_FIRST, ADC_LATENCY, ADC_ROWS, ADC_CHANNELS };
+BL_SHARED enum { ADC_BITS, ADC_POINTS, ADC_PERIOD, ADC_FIRST, ADC_LATENCY, ADC_ROWS, ADC_CHANNELS };
 enum { ADC_WAIT, ADC_SCANS, ADC_HELD };
 enum { ADC_LEAST_ROWS = 4 };
 

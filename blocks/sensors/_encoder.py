@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..basic.dynamics._delay import check_samples
 from ..basic.sources._noise import make_seed
 from ..core._block import NativeBlock
 from ..core._ports import SAMPLED, Parameter, Port, Widths, number, parameter, periodic
-from ..core._vectors import require_choice
+from ..core._vectors import make_record, require_choice
 
-METHODS = ("count", "period", "both")
+METHODS = {
+    "count": contract.ENCODER_BY_COUNT,
+    "period": contract.ENCODER_BY_PERIOD,
+    "both": contract.ENCODER_BY_BOTH,
+}
 _OUTPUTS = ("counts", "angle", "speed", "a", "b", "index")
 _MOST_COUNTS = 2**31 - 1
 _MOST_SAMPLES = 10_000_000
@@ -134,14 +139,17 @@ class Encoder(NativeBlock):
             ],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=[(output, name) for output in moving for name in at_once],
-            integers=lambda widths: [
-                counts,
-                decoding,
-                by,
-                window,
-                late(widths),
-                int(not direction),
-            ],
+            integers=lambda widths: make_record(
+                contract.ENCODER_INTEGERS,
+                {
+                    contract.ENCODER_COUNTS: counts,
+                    contract.ENCODER_DECODING: decoding,
+                    contract.ENCODER_METHOD: by,
+                    contract.ENCODER_WINDOW: window,
+                    contract.ENCODER_LATENCY: late(widths),
+                    contract.ENCODER_BLIND: int(not direction),
+                },
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ... import _contract as contract
 from ...errors import DiagramError
 from ..basic.sources._noise import make_seed
 from ..core._block import NativeBlock
@@ -25,7 +26,7 @@ from ..core._ports import (
     periodic,
 )
 from ..core._units import Unit, parse_unit
-from ..core._vectors import require_choice, require_rising
+from ..core._vectors import make_record, require_choice, require_rising
 
 Array = npt.NDArray[np.float64]
 
@@ -212,12 +213,13 @@ class AbstractSensor(NativeBlock):
         self.instrument = chain = _check_instrument(type(self).__name__, instrument)
         wide = channels if require_choice("`faults`", faults, ("all", "each")) else 1
         curve = chain.curve
-        integers = [
-            0 if chain.bandwidth is None else chain.order,
-            int(curve.ndim == 2),
-            len(curve),
-        ]
-        holds = [int(chain.dropout_value is None), int(chain.stuck_value is None)]
+        integers = {
+            contract.INSTRUMENT_ORDER: 0 if chain.bandwidth is None else chain.order,
+            contract.INSTRUMENT_TABLE: int(curve.ndim == 2),
+            contract.INSTRUMENT_CURVE: len(curve),
+            contract.INSTRUMENT_DROPOUT_HOLDS: int(chain.dropout_value is None),
+            contract.INSTRUMENT_STUCK_HOLDS: int(chain.stuck_value is None),
+        }
         own = list(own_integers)
         unit = quantity if chain.unit is None else read_unit(chain.unit)
         fault_ports = [
@@ -235,7 +237,13 @@ class AbstractSensor(NativeBlock):
             ],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=[("y", name) for name in (*at_once, "dropout", "stuck")],
-            integers=lambda widths: [*integers, _room(chain, widths), *holds, *own],
+            integers=lambda widths: [
+                *make_record(
+                    contract.INSTRUMENT_INTEGERS,
+                    {**integers, contract.INSTRUMENT_ROOM: _room(chain, widths)},
+                ),
+                *own,
+            ],
         )
 
 

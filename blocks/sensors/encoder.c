@@ -10,15 +10,16 @@
 static const double ENCODER_TURN = 2.0 * BL_PI;
 static const double ENCODER_NEVER = -1e300; /* time of the last edge before the first one */
 
-enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
-enum { /* i */
-       ENCODER_COUNTS,   /* per revolution */
-       ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
-       ENCODER_METHOD,
-       ENCODER_WINDOW,   /* samples over which speed is taken */
-       ENCODER_LATENCY,  /* in samples */
-       ENCODER_BLIND,    /* single channel: the direction is unknown */
-       ENCODER_INTEGERS
+BL_SHARED enum { ENCODER_BY_COUNT, ENCODER_BY_PERIOD, ENCODER_BY_BOTH };
+/* i */
+BL_SHARED enum {
+    ENCODER_COUNTS,   /* per revolution */
+    ENCODER_DECODING, /* counts of each line: 1, 2 or 4 */
+    ENCODER_METHOD,
+    ENCODER_WINDOW,   /* samples over which speed is taken */
+    ENCODER_LATENCY,  /* in samples */
+    ENCODER_BLIND,    /* single channel: the direction is unknown */
+    ENCODER_INTEGERS
 };
 enum { /* p */
        ENCODER_OFFSET,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...blocks.core._block import AbstractBlock, NativeBlock
 from ...blocks.core._ports import EVERY_TICK, periodic
+from ...blocks.core._vectors import make_record
 from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
 from ...scheduler.engine._engine import OK, Instance
@@ -187,18 +188,23 @@ class EngineFmu(NativeBlock, ExternalBlock):
         """Write the table that ``host.h`` describes."""
         flags = self.description.model.coSimulation
         digest = bytes.fromhex(self.description.archive.digest)
-        numbers = [
-            contract.HOST_CAN_SAVE * self.can_roll_back
-            + contract.HOST_CAN_SERIALIZE * self.can_serialize
-            + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
-            + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
-            + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative),
-            self.options.substeps,
-            sum(len(group.scalars) for group in self.interface.parameters),
-            self.interface.tunable,
-            int.from_bytes(digest[:4], "little", signed=True),
-            int.from_bytes(digest[4:8], "little", signed=True),
-        ]
+        numbers = make_record(
+            contract.HOST_HEAD,
+            {
+                contract.HOST_FLAGS: (
+                    contract.HOST_CAN_SAVE * self.can_roll_back
+                    + contract.HOST_CAN_SERIALIZE * self.can_serialize
+                    + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
+                    + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
+                    + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative)
+                ),
+                contract.HOST_SUBSTEPS: self.options.substeps,
+                contract.HOST_PARAMETERS: sum(len(g.scalars) for g in self.interface.parameters),
+                contract.HOST_TUNABLE: self.interface.tunable,
+                contract.HOST_DIGEST: int.from_bytes(digest[:4], "little", signed=True),
+                contract.HOST_DIGEST + 1: int.from_bytes(digest[4:8], "little", signed=True),
+            },
+        )
         for group in self.interface.inputs:
             for s in group.scalars:
                 numbers += [_signed(s.reference), s.type, int(group.name in direct)]

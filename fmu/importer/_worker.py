@@ -20,10 +20,16 @@ from ...blocks.core._block import AbstractBlock
 from ...errors import BiellaError, FmuError
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
+from ...scheduler.engine._library import contract
 from ._fmu import EngineFmu, Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
 
-_OPERATIONS = {b"I": 0, b"O": 1, b"A": 4, b"B": 6}
+_OPERATIONS = {
+    b"I": contract.BL_OP_INIT,
+    b"O": contract.BL_OP_OUTPUT,
+    b"A": contract.BL_OP_ADVANCE,
+    b"B": contract.BL_OP_EXIT_INITIALIZATION,
+}
 
 
 class Worker:

@@ -150,6 +150,7 @@ def generate(package: Path, sources: Sequence[Path] | None = None) -> Generated:
     sources = find_sources(package) if sources is None else sources
     try:
         headers = _c_headers.read_headers(package, find_sources(package, ".h"))
+        _c_headers.read_shared_enums(package, find_sources(package), headers)
         contract = _contract.write_contract(headers)
         tables = _contract.find_kernel_tables(package, sources)
         kernels = _contract.write_kernels_header(tables, contract.digest)

@@ -9,6 +9,9 @@ with file and line. Stands alone on the standard library, like ``build.py``, whi
 - prototypes that begin with ``BL_API``
 
 All other declarations are passed over. Structures are read only in headers that export functions.
+
+Of a ``.c`` file only ``BL_SHARED enum { … };`` is read: modes and fields of records that are
+private to that file in C, and that Python writes.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 EXPORT = "BL_API"
+SHARED = "BL_SHARED"
 _LONG_SCALARS: dict[tuple[str, ...], str] = {
     ("unsigned", "char"): "uint8_t",
     ("unsigned", "int"): "uint32_t",
@@ -28,6 +32,7 @@ _LONG_SCALARS: dict[tuple[str, ...], str] = {
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
 _NUMBER_MACRO = re.compile(r"\s*([A-Za-z_]\w*)\s+\(?(-?\d+\.?\d*(?:[eE][-+]?\d+)?)\)?\s*$")
+_SHARED_ENUM = re.compile(rf"^{SHARED} (enum \{{[^{{}}]*\}};)", re.MULTILINE)
 _TOKEN = re.compile(r'\s*(?:([A-Za-z_]\w*|\d[\w.]*|"(?:[^"\\]|\\.)*"|<<|>>|\.\.\.|\S))')
 _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Div: lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
@@ -103,6 +108,30 @@ def read_headers(package: Path, files: Iterable[Path]) -> Headers:
     return found
 
 
+def read_shared_enums(package: Path, sources: Iterable[Path], found: Headers) -> None:
+    """Add the enums that the ``.c`` files below `package` share with Python to `found`."""
+    for file in sorted(sources):
+        text = (package / file).read_text(encoding="utf-8")
+        if SHARED not in text:
+            continue
+        blank = _COMMENT.sub(_blank, text)
+        conditional = _find_conditional_lines(blank, guarded=False)
+        matches = {match.start(): match for match in _SHARED_ENUM.finditer(blank)}
+        for mark in re.finditer(rf"\b{SHARED}\b", text):
+            line = text.count("\n", 0, mark.start()) + 1
+            place = f"{file.as_posix()}:{line}"
+            if mark.start() not in matches:
+                raise HeaderError(f"{place}: {SHARED} stands at the start of `enum {{ … }};`.")
+            if line in conditional:
+                raise HeaderError(f"{place}: what Python mirrors cannot depend on #if.")
+            alone = "\n" * (line - 1) + matches[mark.start()][1]
+            _Reader(file.as_posix(), alone, found).read()
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
 def _sort_by_includes(package: Path, files: list[Path]) -> list[Path]:
     known, ordered = {file.as_posix(): file for file in files}, dict[Path, None]()
     visited: set[Path] = set()
@@ -127,7 +156,7 @@ class _Reader:
 
     def __init__(self, file: str, text: str, found: Headers) -> None:
         self.file, self.found = file, found
-        blank = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        blank = _COMMENT.sub(_blank, text)
         self.conditional = _find_conditional_lines(blank)
         directives = list(_DIRECTIVE.finditer(blank))
         lines = [blank.count("\n", 0, match.start()) + 1 for match in directives]
@@ -423,11 +452,11 @@ def _evaluate(node: ast.expr, constants: Mapping[str, int | float]) -> int:
     raise ValueError
 
 
-def _find_conditional_lines(text: str) -> set[int]:
-    """Return the lines inside ``#if``, other than the guard of the whole header."""
+def _find_conditional_lines(text: str, *, guarded: bool = True) -> set[int]:
+    """Return the lines inside ``#if``, other than the guard of a whole header."""
     found: set[int] = set()
     first = re.search(r"^[ \t]*#[ \t]*(\w+)", text, re.MULTILINE)
-    guards = 1 if first and first[1] == "ifndef" else 0
+    guards = 1 if guarded and first and first[1] == "ifndef" else 0
     depth = 0
     for number, line in enumerate(text.splitlines(), 1):
         word = re.match(r"[ \t]*#[ \t]*(\w+)", line)

@@ -19,7 +19,14 @@ from ..engine._library import contract, library
 
 TIMERS, POWER, MEMORY = contract.BL_TIMERS, contract.BL_POWER, contract.BL_MEMORY
 STACK, CPU, PRIORITY = contract.BL_STACK, contract.BL_CPU, contract.BL_PRIORITY
-NAMES = ("exact timers", "full power", "locked memory", "stack", "processor", "priority")
+NAMES = {
+    TIMERS: "exact timers",
+    POWER: "full power",
+    MEMORY: "locked memory",
+    STACK: "stack",
+    CPU: "processor",
+    PRIORITY: "priority",
+}
 
 LIMITS_FILE = "/etc/security/limits.d/realtime.conf"
 _JOIN = "`sudo groupadd -f realtime && sudo usermod -aG realtime $USER`, and log in again"
@@ -113,7 +120,7 @@ class Grant:
 
 def read_grants(struct: contract.bl_privileges) -> list[Grant]:
     """Return what became of all that was asked for."""
-    return [_read_grant(struct, kind) for kind in range(len(NAMES)) if struct.asked & (1 << kind)]
+    return [_read_grant(struct, kind) for kind in sorted(NAMES) if struct.asked & (1 << kind)]
 
 
 def _read_grant(struct: contract.bl_privileges, kind: int) -> Grant:

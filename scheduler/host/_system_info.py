@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def _read_stolen(root: Path) -> float | None:
 def _read_config(root: Path) -> str:
     try:
         return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
-    except (OSError, EOFError, gzip.BadGzipFile):
+    except (OSError, EOFError, zlib.error):
         return read(root / "boot" / f"config-{platform.release()}")
 
 

@@ -137,7 +137,7 @@ def _rises(speeds: Array) -> bool:
     """Whether speeds serve as an axis: they go one way, and far enough."""
     steps = np.diff(speeds)
     one_way = bool((steps > 0).all() or (steps < 0).all())
-    return speeds.size > 1 and one_way and np.ptp(speeds) > 0.02 * speeds.max()
+    return speeds.size > 1 and one_way and np.ptp(speeds) > 0.02 * np.abs(speeds).max()
 
 
 def _draw_map(

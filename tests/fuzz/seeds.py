@@ -746,7 +746,7 @@ def couplings(method: str, extrapolation: int) -> Diagram:
 def diagrams() -> Iterator[tuple[str, Diagram]]:
     """Yield every seed."""
     for n, (name, (width, make)) in enumerate(BLOCKS.items()):
-        yield name, alone(name, width, make, SOLVERS[n % len(SOLVERS)])
+        yield name, alone(name, width, make, list(SOLVERS)[n % len(SOLVERS)])
     for solver in SOLVERS:
         yield f"solver {solver}", oscillator(solver)
     yield "loop", loop()

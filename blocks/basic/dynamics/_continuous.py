@@ -6,14 +6,20 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError, name_list
 from ...core._block import NativeBlock
 from ...core._ports import CONTINUOUS, Derived, Numbers, Parameter, Port, Same, parameter
 from ...core._state import make_initial, make_limits
 from ...core._units import Unit, parse_unit
+from ...core._vectors import make_record
 
-_EDGES = ("rising", "falling", "either", "level")
-_NEVER = len(_EDGES)
+_EDGES = {
+    "rising": contract.FULL_INTEGRATOR_RISING,
+    "falling": contract.FULL_INTEGRATOR_FALLING,
+    "either": contract.FULL_INTEGRATOR_EITHER,
+    "level": contract.FULL_INTEGRATOR_LEVEL,
+}
 
 
 def _times_seconds(unit: Unit) -> Unit:
@@ -96,11 +102,16 @@ class Integrator(NativeBlock):
             states=width,
             integers=()
             if plain
-            else (
-                _NEVER if reset is None else _EDGES.index(reset),
-                int(initial_port),
-                0 if initial_port else start.value.size,
-                bounds[0].value.size if bounds else 0,
+            else make_record(
+                contract.FULL_INTEGRATOR_INTEGERS,
+                {
+                    contract.FULL_INTEGRATOR_EDGE: (
+                        contract.FULL_INTEGRATOR_NEVER if reset is None else _EDGES[reset]
+                    ),
+                    contract.FULL_INTEGRATOR_PORT: int(initial_port),
+                    contract.FULL_INTEGRATOR_INITIAL: 0 if initial_port else start.value.size,
+                    contract.FULL_INTEGRATOR_LIMIT: bounds[0].value.size if bounds else 0,
+                },
             ),
         )
 

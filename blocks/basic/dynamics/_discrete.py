@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .... import _contract as contract
 from ....errors import DiagramError, name_list
 from ...core._block import NativeBlock
 from ...core._ports import SAMPLED, Derived, Numbers, Parameter, Port, Same, Width, parameter
 from ...core._state import make_initial, make_limits
 from ...core._units import Unit, parse_unit
+from ...core._vectors import make_record
 from ._delay import check_samples
 
-_METHODS = ("forward", "backward", "trapezoidal")
+_METHODS = {
+    "forward": contract.DISCRETE_INTEGRATOR_FORWARD,
+    "backward": contract.DISCRETE_INTEGRATOR_BACKWARD,
+    "trapezoidal": contract.DISCRETE_INTEGRATOR_TRAPEZOIDAL,
+}
 
 
 def _times_seconds(unit: Unit) -> Unit:
@@ -102,10 +108,13 @@ class DiscreteIntegrator(NativeBlock):
             parameters=[factor, start, *bounds],
             rate=SAMPLED,
             feedthrough=method != "forward",
-            integers=(
-                _METHODS.index(method),
-                start.value.size,
-                bounds[0].value.size if bounds else 0,
+            integers=make_record(
+                contract.DISCRETE_INTEGRATOR_INTEGERS,
+                {
+                    contract.DISCRETE_INTEGRATOR_METHOD: _METHODS[method],
+                    contract.DISCRETE_INTEGRATOR_INITIAL: start.value.size,
+                    contract.DISCRETE_INTEGRATOR_LIMIT: bounds[0].value.size if bounds else 0,
+                },
             ),
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._block import NativeBlock
 from ...core._ports import (
@@ -23,6 +24,7 @@ from ...core._ports import (
 )
 from ...core._state import make_initial
 from ...core._stiffness import warn_of_poles
+from ...core._vectors import make_record
 from ._realization import (
     Realization,
     check_matrices,
@@ -64,6 +66,9 @@ class AbstractStateSpace(NativeBlock):
             if name != "D" or direct
         ]
         continuous = rate is CONTINUOUS
+        integers = {contract.STATE_SPACE_DIRECT: int(direct)}
+        if not continuous:
+            integers[contract.STATE_SPACE_STATES] = states
         super().__init__(
             inputs=[Port("u", width=system.B.shape[1])],
             outputs=[Port("y", width=len(system.C), unit=unit)],
@@ -71,7 +76,12 @@ class AbstractStateSpace(NativeBlock):
             rate=rate,
             feedthrough=direct,
             states=states if continuous else 0,
-            integers=[int(direct)] if continuous else [int(direct), states],
+            integers=make_record(
+                contract.STATE_SPACE_INTEGERS
+                if continuous
+                else contract.DISCRETE_STATE_SPACE_INTEGERS,
+                integers,
+            ),
             kernel=kernel,
         )
         self._poles = (
@@ -297,5 +307,12 @@ class FIR(NativeBlock):
             parameters=[taps, start],
             rate=periodic(period, offset, SAMPLED),
             feedthrough=direct,
-            integers=[taps.value.size, int(direct), start.value.size],
+            integers=make_record(
+                contract.FIR_INTEGERS,
+                {
+                    contract.FIR_TAPS: taps.value.size,
+                    contract.FIR_DIRECT: int(direct),
+                    contract.FIR_INITIAL: start.value.size,
+                },
+            ),
         )

@@ -33,14 +33,14 @@ static int integrator_derivative(bl_block *b, double t) {
  *
  * i: which edge resets, 1 if x starts from a port, number of initial values, number of values of each limit.
  * p: initial values, lower limits, upper limits. Inputs: u, then `reset`, then `initial`, where present. */
-enum {
+BL_SHARED enum {
     FULL_INTEGRATOR_EDGE,
     FULL_INTEGRATOR_PORT,
     FULL_INTEGRATOR_INITIAL,
     FULL_INTEGRATOR_LIMIT,
     FULL_INTEGRATOR_INTEGERS
 };
-enum {
+BL_SHARED enum {
     FULL_INTEGRATOR_RISING,
     FULL_INTEGRATOR_FALLING,
     FULL_INTEGRATOR_EITHER,

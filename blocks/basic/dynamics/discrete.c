@@ -39,13 +39,13 @@ static int zero_order_hold_output(bl_block *b, double t) {
  *   trapezoidal  y = z + K T u / 2    z+ = y + K T u / 2
  * with y and z clipped to the limits.
  * i: method, number of initial values, number of values of each limit. p: K, initial, lower, upper. */
-enum {
+BL_SHARED enum {
     DISCRETE_INTEGRATOR_METHOD,
     DISCRETE_INTEGRATOR_INITIAL,
     DISCRETE_INTEGRATOR_LIMIT,
     DISCRETE_INTEGRATOR_INTEGERS
 };
-enum { DISCRETE_INTEGRATOR_FORWARD, DISCRETE_INTEGRATOR_BACKWARD, DISCRETE_INTEGRATOR_TRAPEZOIDAL };
+BL_SHARED enum { DISCRETE_INTEGRATOR_FORWARD, DISCRETE_INTEGRATOR_BACKWARD, DISCRETE_INTEGRATOR_TRAPEZOIDAL };
 
 static int discrete_integrator_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != DISCRETE_INTEGRATOR_INTEGERS) return 0;

@@ -5,7 +5,7 @@
 /* StateSpace: dx/dt = A x + B u, y = C x + D u; the same with z+ for dx/dt is DiscreteStateSpace.
  * p: A, B, C, D row by row, then the first state. i: 1 with D, 0 without direct feedthrough; of DiscreteStateSpace,
  * then the number of states. */
-enum {
+BL_SHARED enum {
     STATE_SPACE_DIRECT,
     STATE_SPACE_INTEGERS,
     STATE_SPACE_STATES = STATE_SPACE_INTEGERS,
@@ -148,7 +148,7 @@ static int discrete_transfer_function_update(bl_block *b, double t) {
 /* FIR: y[n] = c_0 u[n] + c_1 u[n-1] + …, for each element of u.
  * i: number of coefficients, 1 if c_0 counts (else no direct feedthrough), number of initial values.
  * p: coefficients, values before the start. z: index of the newest sample, all samples but u itself. */
-enum { FIR_TAPS, FIR_DIRECT, FIR_INITIAL, FIR_INTEGERS };
+BL_SHARED enum { FIR_TAPS, FIR_DIRECT, FIR_INITIAL, FIR_INTEGERS };
 
 static int fir_check(const bl_block *b) {
     if (b->u_count != 1 || b->y_count != 1 || b->i_count != FIR_INTEGERS || b->i[FIR_TAPS] < 1) return 0;

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 from ...core._block import NativeBlock
 from ...core._ports import INHERITED, SWITCHING, Port
 
-# In the order of blocks/basic/math/function.c.
 _SMOOTH = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "square", "reciprocal",
 )  # fmt: skip
 _JUMPING = ("floor", "ceil", "round", "trunc")
 _PAIRS = ("atan2", "hypot", "pow", "mod")
-FUNCTIONS = (*_SMOOTH, *_JUMPING, *_PAIRS)
-"""Functions of a `Function` block."""
+FUNCTIONS: dict[str, int] = {
+    name: getattr(contract, f"FUNCTION_{name.upper()}") for name in (*_SMOOTH, *_JUMPING, *_PAIRS)
+}
+"""Functions of a `Function` block, and their numbers in C."""
 
 
 class Function(NativeBlock):
@@ -51,7 +53,7 @@ class Function(NativeBlock):
         super().__init__(
             inputs=[Port(port, width="n") for port in (("u1", "u2") if pair else ("u",))],
             outputs=[Port("y", width="n", unit=unit)],
-            integers=[_PAIRS.index(name) if pair else FUNCTIONS.index(name)],
+            integers=[FUNCTIONS[name]],
             rate=otherwise,
             kernel="function_pair" if pair else None,
         )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._block import NativeBlock
 from ...core._ports import INHERITED, SAMPLED, Matrix, Numbers, Parameter, Port, parameter
 from ...core._vectors import require_choice, require_rising
 
-_EXTRAPOLATIONS = ("hold", "linear", "error")
+_INTERPOLATIONS = {
+    "linear": contract.LOOKUP_LINEAR,
+    "nearest": contract.LOOKUP_NEAREST,
+    "previous": contract.LOOKUP_PREVIOUS,
+}
+EXTRAPOLATIONS = {
+    "hold": contract.LOOKUP_HOLD,
+    "linear": contract.LOOKUP_EXTEND,
+    "error": contract.LOOKUP_FAIL,
+}
 
 
 class Lookup1D(NativeBlock):
@@ -57,9 +67,10 @@ class Lookup1D(NativeBlock):
                 f"`y` of a Lookup1D has shape {values.value.shape}; with {n} breakpoints it "
                 f"must be ({n},) or ({n}, outputs)."
             )
-        mode = require_choice("interpolation", interpolation, ("linear", "nearest", "previous"))
-        beyond = require_choice("extrapolation", extrapolation, _EXTRAPOLATIONS)
-        if mode and extrapolation == "linear":
+        mode = require_choice("interpolation", interpolation, _INTERPOLATIONS)
+        beyond = require_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
+        jumps = mode != contract.LOOKUP_LINEAR
+        if jumps and extrapolation == "linear":
             raise DiagramError(
                 f"`extrapolation='linear'` needs linear interpolation, not {interpolation!r}."
             )
@@ -69,7 +80,7 @@ class Lookup1D(NativeBlock):
             outputs=[Port("y", width="n" if columns == 1 else columns, unit=unit)],
             parameters=[points, values],
             integers=[n, columns, mode, beyond],
-            rate=SAMPLED if mode else INHERITED,
+            rate=SAMPLED if jumps else INHERITED,
         )
         self.note = f"its input left the table, {_span(points)}"
 
@@ -116,7 +127,7 @@ class Lookup2D(NativeBlock):
             inputs=[Port("u1", width="n"), Port("u2", width="n")],
             outputs=[Port("y", width="n", unit=unit)],
             parameters=[rows, columns, values],
-            integers=[*shape, require_choice("extrapolation", extrapolation, _EXTRAPOLATIONS)],
+            integers=[*shape, require_choice("extrapolation", extrapolation, EXTRAPOLATIONS)],
         )
         self.note = f"an input left the table, {_span(rows)} and {_span(columns)}"
 

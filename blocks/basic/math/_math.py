@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._block import NativeBlock
 from ...core._ports import (
@@ -17,6 +18,12 @@ from ...core._ports import (
 )
 from ...core._units import DIMENSIONLESS, Unit, UnitError
 from ...core._vectors import require_choice
+
+_CONVERSIONS = {
+    "real": contract.CONVERT_REAL,
+    "integer": contract.CONVERT_INTEGER,
+    "boolean": contract.CONVERT_BOOLEAN,
+}
 
 
 class Gain(NativeBlock):
@@ -212,12 +219,12 @@ class Convert(NativeBlock):
     kernel = "convert"
 
     def __init__(self, to: Kind) -> None:
-        kind = require_choice("to", to, ("real", "integer", "boolean"))
+        kind = require_choice("to", to, _CONVERSIONS)
         unit = None if to == "boolean" else Same()
         super().__init__(
             inputs=[Port("u", width="n", unit=unit, kind=Same())],
             outputs=[Port("y", width="n", unit=unit, kind=to)],
-            rate=SWITCHING if kind else INHERITED,
+            rate=INHERITED if to == "real" else SWITCHING,
             integers=[kind],
         )
 

@@ -1,9 +1,9 @@
-/* Functions of one and of two inputs, element by element. blocks/basic/math/_function.py names them in this order. */
+/* Functions of one and of two inputs, element by element. */
 #include <math.h>
 
 #include "blocks/core/kernel/kernel.h"
 
-enum {
+BL_SHARED enum {
     FUNCTION_SIN,
     FUNCTION_COS,
     FUNCTION_TAN,
@@ -32,7 +32,7 @@ enum {
     FUNCTION_TRUNC,
     FUNCTION_COUNT
 };
-enum { FUNCTION_ATAN2, FUNCTION_HYPOT, FUNCTION_POW, FUNCTION_MOD, FUNCTION_PAIR_COUNT };
+BL_SHARED enum { FUNCTION_ATAN2, FUNCTION_HYPOT, FUNCTION_POW, FUNCTION_MOD, FUNCTION_PAIR_COUNT };
 
 /* Deciding once for each call rather than once for each element. */
 #define FUNCTION_EACH(expression) \

@@ -2,8 +2,8 @@
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/table.h"
 
-enum { LOOKUP_LINEAR, LOOKUP_NEAREST, LOOKUP_PREVIOUS };
-enum { LOOKUP_HOLD, LOOKUP_EXTEND, LOOKUP_FAIL };
+BL_SHARED enum { LOOKUP_LINEAR, LOOKUP_NEAREST, LOOKUP_PREVIOUS };
+BL_SHARED enum { LOOKUP_HOLD, LOOKUP_EXTEND, LOOKUP_FAIL };
 
 /* Where v lies between x[i] and x[i + 1]: 0 to 1, or beyond if the table is extended. */
 static double lookup_part(const double *x, int32_t i, double v, int32_t extrapolation) {

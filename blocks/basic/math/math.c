@@ -138,7 +138,7 @@ static int polynomial_output(bl_block *b, double t) {
 }
 
 /* Convert: i is the kind that comes out. */
-enum { CONVERT_REAL, CONVERT_INTEGER, CONVERT_BOOLEAN };
+BL_SHARED enum { CONVERT_REAL, CONVERT_INTEGER, CONVERT_BOOLEAN };
 static int convert_check(const bl_block *b) {
     return math_elementwise(b) && b->i_count == 1 && b->i[0] >= CONVERT_REAL && b->i[0] <= CONVERT_BOOLEAN;
 }

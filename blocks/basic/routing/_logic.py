@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Literal
 
+from .... import _contract as contract
 from ....errors import DiagramError, suggest
 from ...core._block import NativeBlock
 from ...core._ports import SAMPLED, SWITCHING, Numbers, Port, Same, parameter
@@ -14,17 +15,29 @@ Comparison = Literal["<", "<=", "==", "!=", ">=", ">"]
 Operator = Literal["and", "or", "not", "nand", "nor", "xor"]
 Event = Literal["rising", "falling", "either"]
 
-_COMPARISONS: tuple[Comparison, ...] = ("<", "<=", "==", "!=", ">=", ">")
-_OPERATORS: dict[Operator, tuple[int, int]] = {
-    # condition on the inputs (all, any, an odd number), and whether it is negated
-    "and": (0, 0),
-    "or": (1, 0),
-    "xor": (2, 0),
-    "nand": (0, 1),
-    "nor": (1, 1),
-    "not": (0, 1),
+_COMPARISONS: dict[Comparison, int] = {
+    "<": contract.COMPARE_LESS,
+    "<=": contract.COMPARE_LESS_EQUAL,
+    "==": contract.COMPARE_EQUAL,
+    "!=": contract.COMPARE_NOT_EQUAL,
+    ">=": contract.COMPARE_GREATER_EQUAL,
+    ">": contract.COMPARE_GREATER,
 }
-_EVENTS = ("rising", "falling", "either", "level")
+_OPERATORS: dict[Operator, tuple[int, int]] = {
+    # condition on the inputs, and whether it is negated
+    "and": (contract.LOGIC_ALL, 0),
+    "or": (contract.LOGIC_ANY, 0),
+    "xor": (contract.LOGIC_ODD, 0),
+    "nand": (contract.LOGIC_ALL, 1),
+    "nor": (contract.LOGIC_ANY, 1),
+    "not": (contract.LOGIC_ALL, 1),
+}
+_EDGES = {
+    "rising": contract.LOGIC_RISING,
+    "falling": contract.LOGIC_FALLING,
+    "either": contract.LOGIC_EITHER,
+}
+_EVENTS = {**_EDGES, "level": contract.LOGIC_LEVEL}
 _LARGEST = 2**53
 
 
@@ -45,7 +58,7 @@ class Compare(NativeBlock):
     kernel = "compare"
 
     def __init__(self, op: Comparison, threshold: Numbers | None = None) -> None:
-        _check_choice("op", op, _COMPARISONS)
+        _check_choice("op", op, tuple(_COMPARISONS))
         if threshold is None:
             inputs = [Port("u1", "n", Same()), Port("u2", "n", Same())]
             limits = []
@@ -62,7 +75,7 @@ class Compare(NativeBlock):
             outputs=[Port("y", inputs[0].width, kind="boolean")],
             parameters=limits,
             rate=SWITCHING,
-            integers=[_COMPARISONS.index(op)],
+            integers=[_COMPARISONS[op]],
         )
 
 
@@ -150,12 +163,12 @@ class Edge(NativeBlock):
     kernel = "edge"
 
     def __init__(self, edge: Event = "rising") -> None:
-        _check_choice("edge", edge, _EVENTS[:3])
+        _check_choice("edge", edge, tuple(_EDGES))
         super().__init__(
             inputs=[Port("u", "n", kind="boolean")],
             outputs=[Port("y", "n", kind="boolean")],
             rate=SAMPLED,
-            integers=[_EVENTS.index(edge)],
+            integers=[_EVENTS[edge]],
         )
 
 
@@ -191,7 +204,7 @@ class Counter(NativeBlock):
         upper: int = _LARGEST,
         wrap: bool = False,
     ) -> None:
-        _check_choice("edge", edge, _EVENTS)
+        _check_choice("edge", edge, tuple(_EVENTS))
         for name, value in {
             "initial": initial,
             "step": step,
@@ -219,7 +232,7 @@ class Counter(NativeBlock):
                 parameter("upper", upper, doc="largest count"),
             ],
             rate=SAMPLED,
-            integers=[_EVENTS.index(edge), int(bool(wrap))],
+            integers=[_EVENTS[edge], int(bool(wrap))],
         )
 
 
@@ -243,7 +256,7 @@ class SampleHold(NativeBlock):
         *,
         edge: Literal["level", "rising", "falling", "either"] = "level",
     ) -> None:
-        _check_choice("edge", edge, _EVENTS)
+        _check_choice("edge", edge, tuple(_EVENTS))
         start = parameter("initial", initial, doc="output before the first sample", tunable=False)
         width = start.value.size if start.value.ndim else "n"
         super().__init__(
@@ -254,7 +267,7 @@ class SampleHold(NativeBlock):
             outputs=[Port("y", width, Same(), Same())],
             parameters=[start],
             rate=SWITCHING,
-            integers=[_EVENTS.index(edge)],
+            integers=[_EVENTS[edge]],
         )
 
 

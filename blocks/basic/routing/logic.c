@@ -3,7 +3,7 @@
 
 #include "blocks/core/kernel/kernel.h"
 
-enum { LOGIC_RISING, LOGIC_FALLING, LOGIC_EITHER, LOGIC_LEVEL };
+BL_SHARED enum { LOGIC_RISING, LOGIC_FALLING, LOGIC_EITHER, LOGIC_LEVEL };
 
 /* Whether something happens now. Before the first sample (`seen` is 0) there is no edge. */
 static int logic_happens(int32_t edge, double before, double now, double seen) {
@@ -13,11 +13,20 @@ static int logic_happens(int32_t edge, double before, double now, double seen) {
 }
 
 /* Compare: y = u1 op u2, or y = u op p; i: the operator. */
+BL_SHARED enum {
+    COMPARE_LESS,
+    COMPARE_LESS_EQUAL,
+    COMPARE_EQUAL,
+    COMPARE_NOT_EQUAL,
+    COMPARE_GREATER_EQUAL,
+    COMPARE_GREATER,
+    COMPARE_COUNT
+};
 static int compare_check(const bl_block *b) {
     if (b->u_count < 1 || b->u_count > 2 || b->y_count != 1 || b->i_count != 1) return 0;
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != b->y_width[0]) return 0;
-    return b->i[0] >= 0 && b->i[0] <= 5 &&
+    return b->i[0] >= 0 && b->i[0] < COMPARE_COUNT &&
            (b->u_count == 2 ? b->p_count == 0 : b->p_count == 1 || b->p_count == b->y_width[0]);
 }
 /* Equality ends at once; passing through it is not noticed. */
@@ -35,11 +44,11 @@ static int compare_output(bl_block *b, double t) {
         const bl_modes *modes = &b->modes;
         int holds = 0;
         switch (b->i[0]) {
-            case 0: holds = bl_decide(modes, k, l < r, r - l); break;
-            case 1: holds = bl_decide(modes, k, l <= r, r - l); break;
-            case 2: holds = compare_equal(modes, k, l, r); break;
-            case 3: holds = !compare_equal(modes, k, l, r); break;
-            case 4: holds = bl_decide(modes, k, l >= r, l - r); break;
+            case COMPARE_LESS: holds = bl_decide(modes, k, l < r, r - l); break;
+            case COMPARE_LESS_EQUAL: holds = bl_decide(modes, k, l <= r, r - l); break;
+            case COMPARE_EQUAL: holds = compare_equal(modes, k, l, r); break;
+            case COMPARE_NOT_EQUAL: holds = !compare_equal(modes, k, l, r); break;
+            case COMPARE_GREATER_EQUAL: holds = bl_decide(modes, k, l >= r, l - r); break;
             default: holds = bl_decide(modes, k, l > r, l - r); break;
         }
         b->y[0][k] = holds;
@@ -48,19 +57,21 @@ static int compare_output(bl_block *b, double t) {
 }
 static int32_t compare_crossings(const bl_block *b) { return b->y_width[0]; }
 
-/* Logic: i: 0 all, 1 any, 2 an odd number of the inputs; 1 if that is negated. */
+/* Logic: i: whether all, any or an odd number of the inputs are true; 1 if that is negated. */
+BL_SHARED enum { LOGIC_ALL, LOGIC_ANY, LOGIC_ODD };
 static int logic_check(const bl_block *b) {
     if (b->u_count < 1 || b->y_count != 1 || b->i_count != 2) return 0;
     for (int32_t k = 0; k < b->u_count; k++)
         if (b->u_width[k] != b->y_width[0]) return 0;
-    return b->i[0] >= 0 && b->i[0] <= 2 && b->i[1] >= 0 && b->i[1] <= 1;
+    return b->i[0] >= LOGIC_ALL && b->i[0] <= LOGIC_ODD && b->i[1] >= 0 && b->i[1] <= 1;
 }
 static int logic_output(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         int32_t count = 0;
         for (int32_t j = 0; j < b->u_count; j++) count += b->u[j][k] != 0.0;
-        const int32_t found = b->i[0] == 0 ? count == b->u_count : b->i[0] == 1 ? count > 0 : count & 1;
+        const int32_t how = b->i[0];
+        const int32_t found = how == LOGIC_ALL ? count == b->u_count : how == LOGIC_ANY ? count > 0 : count & 1;
         b->y[0][k] = found != b->i[1];
     }
     return BL_OK;

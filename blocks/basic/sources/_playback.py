@@ -13,11 +13,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 from ...core._block import NativeBlock
 from ...core._ports import CONTINUOUS, EVERY_TICK, Matrix, Numbers, Port, parameter
 from ...core._units import Unit, UnitError, equivalent, parse_unit
 from ...core._vectors import require_choice
+
+_INTERPOLATIONS = {"hold": contract.PLAYBACK_HOLD, "linear": contract.PLAYBACK_LINEAR}
+_ENDS = {
+    "hold": contract.PLAYBACK_END_HOLD,
+    "repeat": contract.PLAYBACK_END_REPEAT,
+    "zero": contract.PLAYBACK_END_ZERO,
+    "stop": contract.PLAYBACK_END_STOP,
+}
 
 Array = npt.NDArray[np.float64]
 
@@ -95,13 +104,13 @@ class Playback(NativeBlock):
                 f"`values` has shape {v.value.shape}; with {t.value.size} times it must be "
                 f"({t.value.size},) or ({t.value.size}, width)."
             )
-        linear = require_choice("interpolation", interpolation, ("hold", "linear"))
-        ending = require_choice("end", end, ("hold", "repeat", "zero", "stop"))
+        how = require_choice("interpolation", interpolation, _INTERPOLATIONS)
+        ending = require_choice("end", end, _ENDS)
         super().__init__(
             outputs=[Port("y", width=v.value.size // t.value.size, unit=unit)],
             parameters=[t, v],
-            integers=[linear, ending],
-            rate=CONTINUOUS if linear else EVERY_TICK,
+            integers=[how, ending],
+            rate=CONTINUOUS if interpolation == "linear" else EVERY_TICK,
             kernel="playback_stopping" if end == "stop" else None,
         )
 

@@ -6,8 +6,8 @@
 #include "blocks/core/kernel/table.h"
 
 /* Playback. p: n times, then n rows of values. i: interpolation, behavior after the end. */
-enum { PLAYBACK_HOLD, PLAYBACK_LINEAR };
-enum { PLAYBACK_END_HOLD, PLAYBACK_END_REPEAT, PLAYBACK_END_ZERO, PLAYBACK_END_STOP };
+BL_SHARED enum { PLAYBACK_HOLD, PLAYBACK_LINEAR };
+BL_SHARED enum { PLAYBACK_END_HOLD, PLAYBACK_END_REPEAT, PLAYBACK_END_ZERO, PLAYBACK_END_STOP };
 
 static int playback_check(const bl_block *b) {
     if (b->u_count != 0 || b->y_count != 1 || b->i_count != 2 || b->x_count != 0 || b->z_count != 0) return 0;

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 
 LONGEST = 4000
@@ -44,7 +45,7 @@ def _unfolded(*_: float) -> float:
     raise AssertionError("an opcode that no formula names")
 
 
-# Every opcode, in the order of formula.h: its number of operands and its function.
+# Every opcode of formula.h by its name there: its number of operands and its function.
 _OPCODES: dict[str, tuple[int, Callable[..., float]]] = {
     "store": (1, _unfolded),
     "constant": (0, _unfolded),
@@ -97,10 +98,12 @@ _OPCODES: dict[str, tuple[int, Callable[..., float]]] = {
     "cosh": (1, math.cosh),
     "tanh": (1, math.tanh),
 }
-_NUMBERS = {name: number for number, name in enumerate(_OPCODES)}
+_NUMBERS: dict[str, int] = {
+    name: getattr(contract, f"BL_FORMULA_{name.upper()}") for name in _OPCODES
+}
 
 FUNCTIONS = {
-    **{name: name for name in list(_OPCODES)[_NUMBERS["abs"] :]},
+    **{name: name for name in list(_OPCODES)[list(_OPCODES).index("abs") :]},
     **{name: name for name in ("atan2", "hypot", "min", "max", "clip")},
     "mod": "modulo",
     "pow": "power",

@@ -1,7 +1,6 @@
 /* Formulas: small programs for a stack machine.
  *
- * A program is words of an opcode and its operands. blocks/core/formula/_formula.py writes it; the opcodes in both files
- * are in the same order. There are no jumps, so a program ends after as many steps as it has words; both
+ * A program is words of an opcode and its operands. blocks/core/formula/_formula.py writes it. There are no jumps, so a program ends after as many steps as it has words; both
  * sides of a conditional are computed and `select` takes one. */
 #ifndef BIELLA_FORMULA_H
 #define BIELLA_FORMULA_H

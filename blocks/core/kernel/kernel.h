@@ -45,6 +45,9 @@
 #include <stdarg.h>
 #include <stdint.h>
 
+/* Marks an enum of a .c file whose values Python writes: the build puts them into biella/_contract.py. */
+#define BL_SHARED
+
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from ..equations._loads import LoadState
     from ..plant._tables import Tables
 
-_FILMS = (ShortBearing, MisalignedShortBearing, LongBearing)
+_FILMS = {
+    ShortBearing: contract.BL_FILM_SHORT,
+    MisalignedShortBearing: contract.BL_FILM_MISALIGNED,
+    LongBearing: contract.BL_FILM_LONG,
+}
 _NEARLY_ALONG = 0.995
 """Cosine of 0.1 rad, far more than a journal can tilt in its bush."""
 
@@ -130,20 +134,39 @@ class Bearing(Element):
         """Return its available outputs, by name."""
         found = {
             "offset": Output(
-                0, "m", "of the journal in axes of the bush, x and y, in the middle", 2
+                contract.MB_FILM_OFFSET,
+                "m",
+                "of the journal in axes of the bush, x and y, in the middle",
+                2,
             ),
-            "force": Output(1, "N", "on the journal, in world axes", 3),
-            "eccentricity": Output(2, None, "as a part of the clearance, at the thinner end"),
-            "torque": Output(3, "N.m", "on the journal about the axis of the bush: friction"),
-            "film": Output(4, "m", "least thickness; negative is penetration"),
-            "pressure": Output(5, "Pa", "largest in the film"),
-            "power_loss": Output(6, "W", "what film and contact turn into heat"),
-            "thin_film": Output(7, None, "1 where the film is below its limit, else 0"),
+            "force": Output(contract.MB_FILM_FORCE, "N", "on the journal, in world axes", 3),
+            "eccentricity": Output(
+                contract.MB_FILM_ECCENTRICITY,
+                None,
+                "as a part of the clearance, at the thinner end",
+            ),
+            "torque": Output(
+                contract.MB_FILM_TORQUE,
+                "N.m",
+                "on the journal about the axis of the bush: friction",
+            ),
+            "film": Output(
+                contract.MB_FILM_THICKNESS, "m", "least thickness; negative is penetration"
+            ),
+            "pressure": Output(contract.MB_FILM_PRESSURE, "Pa", "largest in the film"),
+            "power_loss": Output(
+                contract.MB_FILM_POWER_LOSS, "W", "what film and contact turn into heat"
+            ),
+            "thin_film": Output(
+                contract.MB_FILM_THIN, None, "1 where the film is below its limit, else 0"
+            ),
             "power": power(),
             "energy": energy(),
         }
         if self.held:
-            found["rounds"] = Output(8, None, "of offset and multipliers in the last step")
+            found["rounds"] = Output(
+                contract.MB_FILM_ROUNDS, None, "of offset and multipliers in the last step"
+            )
         return found
 
     def record(self, tables: Tables) -> list[int]:
@@ -153,7 +176,7 @@ class Bearing(Element):
         options = friction + 8 * (thin % 2) + 256 * (thin // 2) + 16 * cavitation + 64 * squeeze
         options += 128 * (self.load_axes == "bush")
         options += 512 * (1 + tables.row_of.get(self.name, -1))
-        model = [isinstance(self.film, kind) for kind in _FILMS].index(True)
+        model = next(number for kind, number in _FILMS.items() if isinstance(self.film, kind))
         return [i, j, tables.place(f"{self.name}.radius"), model, options]
 
     def push(self, at: LoadState, items: None) -> NoReturn:

@@ -80,12 +80,36 @@ class Bushing(Element):
         """Return its available outputs, by name; force and torque are as those of a joint."""
         seen = "in axes of its first marker"
         return {
-            "force": Output(0, "N", "on its second body at the second marker, in world axes", 3),
-            "torque": Output(1, "N.m", "on its second body, in world axes", 3),
-            "deflection": Output(2, "m", f"position of the second marker, {seen}", 3),
-            "rotation": Output(3, "rad", f"axis times angle of the second marker, {seen}", 3),
-            "deflection_rate": Output(4, "m/s", f"velocity of the second marker, {seen}", 3),
-            "rotation_rate": Output(5, "rad/s", f"relative angular velocity, {seen}", 3),
+            "force": Output(
+                contract.BUSHING_SHOWN_FORCE,
+                "N",
+                "on its second body at the second marker, in world axes",
+                3,
+            ),
+            "torque": Output(
+                contract.BUSHING_SHOWN_TORQUE, "N.m", "on its second body, in world axes", 3
+            ),
+            "deflection": Output(
+                contract.BUSHING_SHOWN_DEFLECTION, "m", f"position of the second marker, {seen}", 3
+            ),
+            "rotation": Output(
+                contract.BUSHING_SHOWN_ROTATION,
+                "rad",
+                f"axis times angle of the second marker, {seen}",
+                3,
+            ),
+            "deflection_rate": Output(
+                contract.BUSHING_SHOWN_DEFLECTION_RATE,
+                "m/s",
+                f"velocity of the second marker, {seen}",
+                3,
+            ),
+            "rotation_rate": Output(
+                contract.BUSHING_SHOWN_ROTATION_RATE,
+                "rad/s",
+                f"relative angular velocity, {seen}",
+                3,
+            ),
             "power": power(),
             "energy": energy(),
         }

@@ -451,29 +451,47 @@ class ClearanceRevolute(Element):
 
 
 OUTPUTS: dict[str, Output] = {
-    "offset": Output(0, "m", "of the pin in axes of the hole, x and y", 2),
-    "gap": Output(1, "m", "between the surfaces; negative is penetration"),
-    "force": Output(2, "N", "on the pin, in world axes", 3),
-    "normal_force": Output(3, "N", "of the contact"),
-    "angle": Output(4, "rad", "of the contact, in axes of the hole"),
-    "angle_on_pin": Output(5, "rad", "of the contact, in axes of the pin"),
-    "slip": Output(6, "m/s", "of the surfaces, pin less hole"),
-    "contact": Output(7, None, "whether the surfaces touch", kind="boolean"),
-    "power_loss": Output(14, "W", "what friction and damping turn into heat"),
+    "offset": Output(contract.MB_CONTACT_OFFSET, "m", "of the pin in axes of the hole, x and y", 2),
+    "gap": Output(contract.MB_CONTACT_GAP, "m", "between the surfaces; negative is penetration"),
+    "force": Output(contract.MB_CONTACT_FORCE, "N", "on the pin, in world axes", 3),
+    "normal_force": Output(contract.MB_CONTACT_NORMAL_FORCE, "N", "of the contact"),
+    "angle": Output(contract.MB_CONTACT_ANGLE, "rad", "of the contact, in axes of the hole"),
+    "angle_on_pin": Output(
+        contract.MB_CONTACT_ANGLE_ON_PIN, "rad", "of the contact, in axes of the pin"
+    ),
+    "slip": Output(contract.MB_CONTACT_SLIP, "m/s", "of the surfaces, pin less hole"),
+    "contact": Output(
+        contract.MB_CONTACT_TOUCHES, None, "whether the surfaces touch", kind="boolean"
+    ),
+    "power_loss": Output(
+        contract.MB_SHOWN_CONTACT_LOSS, "W", "what friction and damping turn into heat"
+    ),
 }
 """Outputs of a revolute with clearance, numbered by MB_CONTACT_… in multibody.h."""
 
 RIGID_OUTPUTS: dict[str, Output] = {
-    "impacts": Output(8, None, "how often the surfaces met since the start"),
-    "impulse": Output(9, "N.s", "sum of the normal impulses of impacts since the start"),
-    "sliding": Output(10, "m", "distance that the surfaces slid in contact since the start"),
-    "sliding_work": Output(11, "J", "integral of normal force times |slip| since the start"),
+    "impacts": Output(
+        contract.MB_SHOWN_IMPACTS, None, "how often the surfaces met since the start"
+    ),
+    "impulse": Output(
+        contract.MB_SHOWN_IMPULSE, "N.s", "sum of the normal impulses of impacts since the start"
+    ),
+    "sliding": Output(
+        contract.MB_SHOWN_SLIDING, "m", "distance that the surfaces slid in contact since the start"
+    ),
+    "sliding_work": Output(
+        contract.MB_SHOWN_SLIDING_WORK, "J", "integral of normal force times |slip| since the start"
+    ),
 }
 """Additional outputs of a rigid contact; the engine counts them, between samples too."""
 
 WEAR_OUTPUTS: dict[str, Output] = {
-    "wear": Output(12, "m", "depth of each section of the hole, from angle 0 of its marker on"),
-    "worn_volume": Output(13, "m3", "of the hole since the start"),
+    "wear": Output(
+        contract.MB_SHOWN_WEAR,
+        "m",
+        "depth of each section of the hole, from angle 0 of its marker on",
+    ),
+    "worn_volume": Output(contract.MB_SHOWN_WORN_VOLUME, "m3", "of the hole since the start"),
 }
 """Additional outputs of a hole with wear; the first has one value per section."""
 

@@ -92,7 +92,9 @@ class Coupling(Constraint):
         passed = f"what it passes from {self.first.name} to {self.second.name}"
         return {
             "effort": Output(0, second.effort_unit, of_second, 1, "solution", of="effort"),
-            "first_effort": Output(0, first.effort_unit, of_first, 1, "solution"),
+            "first_effort": Output(
+                contract.COUPLING_SHOWN_REACTION, first.effort_unit, of_first, 1, "solution"
+            ),
             "power": Output(0, "W", passed, 1, "solution", of="power"),
         }
 

@@ -63,8 +63,10 @@ class Friction(Element):
         of = self.joint.coordinates[self.coordinate]
         doc = f"of friction on the coordinate of {self.joint.name}"
         return {
-            of.effort: Output(0, of.effort_unit, doc),
-            "power_loss": Output(1, "W", "what friction turns into heat"),
+            of.effort: Output(contract.FRICTION_SHOWN_EFFORT, of.effort_unit, doc),
+            "power_loss": Output(
+                contract.FRICTION_SHOWN_POWER_LOSS, "W", "what friction turns into heat"
+            ),
             "power": power(),
         }
 

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from ..equations._shapes import Shapes
     from ..plant._tables import Tables
 
-_KINDS = ("revolute", "prismatic", "cylindrical")
+_KINDS = {
+    "revolute": contract.MB_RUB_REVOLUTE,
+    "prismatic": contract.MB_RUB_PRISMATIC,
+    "cylindrical": contract.MB_RUB_CYLINDRICAL,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,13 +97,27 @@ class JointFriction(Element):
     def outputs(self) -> Mapping[str, Output]:
         """Return its available outputs, by name."""
         known = {
-            "force": Output(0, "N", "of friction on the displacement", 1, "solution"),
-            "torque": Output(1, "N.m", "of friction on the angle", 1, "solution"),
+            "force": Output(
+                contract.MB_JOINT_FRICTION_FORCE,
+                "N",
+                "of friction on the displacement",
+                1,
+                "solution",
+            ),
+            "torque": Output(
+                contract.MB_JOINT_FRICTION_TORQUE, "N.m", "of friction on the angle", 1, "solution"
+            ),
         }
         load = "with which the bearing presses: the normal load"
         return {effort: known[effort] for effort in self.efforts} | {
-            "load": Output(2, "N", load, 1, "solution"),
-            "power_loss": Output(3, "W", "what friction turns into heat", 1, "solution"),
+            "load": Output(contract.MB_JOINT_FRICTION_LOAD, "N", load, 1, "solution"),
+            "power_loss": Output(
+                contract.MB_JOINT_FRICTION_POWER_LOSS,
+                "W",
+                "what friction turns into heat",
+                1,
+                "solution",
+            ),
             "power": power("solution"),
         }
 
@@ -112,7 +130,7 @@ class JointFriction(Element):
             places[of.kind] = [at.v, at.sign] if at.sign else [-1 - at.q, 0]
         first = self.middle == "first"
         number = tables.add_joint_friction([
-            _KINDS.index(joint.kind), *places["length"], *places["angle"],
+            _KINDS[joint.kind], *places["length"], *places["angle"],
             *tables.reaction(joint),
             tables.marker(joint.first, joint.frame_i) if first
             else tables.marker(joint.second, joint.frame_j),

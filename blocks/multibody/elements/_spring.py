@@ -66,10 +66,16 @@ class Spring(Element):
     def outputs(self) -> Mapping[str, Output]:
         """Return its available outputs, by name."""
         return {
-            "length": Output(0, "m", "distance of its markers"),
-            "rate": Output(1, "m/s", "rate of the length"),
-            "force": Output(2, "N", "tension of spring, damper and actuator", 1, "laws"),
-            "deflection": Output(3, "m", "length less free_length"),
+            "length": Output(contract.SPRING_SHOWN_LENGTH, "m", "distance of its markers"),
+            "rate": Output(contract.SPRING_SHOWN_RATE, "m/s", "rate of the length"),
+            "force": Output(
+                contract.SPRING_SHOWN_FORCE,
+                "N",
+                "tension of spring, damper and actuator",
+                1,
+                "laws",
+            ),
+            "deflection": Output(contract.SPRING_SHOWN_DEFLECTION, "m", "length less free_length"),
             "power": power(),
             "energy": energy(),
         }

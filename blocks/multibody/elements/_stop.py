@@ -63,8 +63,12 @@ class EndStop(Element):
         of = self.joint.coordinates[self.coordinate]
         beyond = "how far the coordinate is beyond a limit; negative below the lower one"
         return {
-            of.effort: Output(0, of.effort_unit, f"on the coordinate of {self.joint.name}"),
-            "deflection": Output(1, of.unit, beyond),
+            of.effort: Output(
+                contract.STOP_SHOWN_EFFORT,
+                of.effort_unit,
+                f"on the coordinate of {self.joint.name}",
+            ),
+            "deflection": Output(contract.STOP_SHOWN_DEFLECTION, of.unit, beyond),
             "power": power(),
             "energy": energy(),
         }

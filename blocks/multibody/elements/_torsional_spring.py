@@ -60,10 +60,16 @@ class TorsionalSpring(Element):
     def outputs(self) -> Mapping[str, Output]:
         """Return its available outputs, by name."""
         return {
-            "angle": Output(0, "rad", f"angle of {self.joint.name}"),
-            "rate": Output(1, "rad/s", "rate of the angle"),
-            "torque": Output(2, "N.m", "torque of all its parts on the angle", 1, "laws"),
-            "deflection": Output(3, "rad", "angle less free_angle"),
+            "angle": Output(contract.TORSION_SHOWN_ANGLE, "rad", f"angle of {self.joint.name}"),
+            "rate": Output(contract.TORSION_SHOWN_RATE, "rad/s", "rate of the angle"),
+            "torque": Output(
+                contract.TORSION_SHOWN_TORQUE,
+                "N.m",
+                "torque of all its parts on the angle",
+                1,
+                "laws",
+            ),
+            "deflection": Output(contract.TORSION_SHOWN_DEFLECTION, "rad", "angle less free_angle"),
             "power": power(),
             "energy": energy(),
         }

@@ -7,7 +7,7 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-enum {
+BL_SHARED enum {
     BUSHING_SHOWN_FORCE,
     BUSHING_SHOWN_TORQUE,
     BUSHING_SHOWN_DEFLECTION,

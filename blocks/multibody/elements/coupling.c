@@ -11,7 +11,7 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 enum { COUPLING_RATIO, COUPLING_OFFSET, COUPLING_NUMBERS };
-enum { COUPLING_SHOWN_REACTION, COUPLING_SHOWN_COUNT };
+BL_SHARED enum { COUPLING_SHOWN_REACTION, COUPLING_SHOWN_COUNT };
 
 /* One of the two coordinates, as a row has it. */
 typedef struct {

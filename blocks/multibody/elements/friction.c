@@ -2,7 +2,7 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 enum { FRICTION_VISCOUS, FRICTION_COULOMB, FRICTION_SMOOTHING, FRICTION_NUMBERS };
-enum { FRICTION_SHOWN_EFFORT, FRICTION_SHOWN_POWER_LOSS, FRICTION_SHOWN_COUNT };
+BL_SHARED enum { FRICTION_SHOWN_EFFORT, FRICTION_SHOWN_POWER_LOSS, FRICTION_SHOWN_COUNT };
 
 static bool friction_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;

@@ -5,7 +5,13 @@
  * Of the force along the line only the components in EXTRA act, in world axes. P is l₀; k, c and f are three laws of t, l and l̇ in a row. */
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { SPRING_SHOWN_LENGTH, SPRING_SHOWN_RATE, SPRING_SHOWN_FORCE, SPRING_SHOWN_DEFLECTION, SPRING_SHOWN_COUNT };
+BL_SHARED enum {
+    SPRING_SHOWN_LENGTH,
+    SPRING_SHOWN_RATE,
+    SPRING_SHOWN_FORCE,
+    SPRING_SHOWN_DEFLECTION,
+    SPRING_SHOWN_COUNT
+};
 
 typedef struct {
     double P_i[3], P_j[3], d[3], length, rate, along; /* `along`: Σ over the components that act of d · ḋ / length */

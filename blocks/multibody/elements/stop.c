@@ -4,7 +4,7 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 enum { STOP_LOWER, STOP_UPPER, STOP_STIFFNESS, STOP_DAMPING, STOP_NUMBERS };
-enum { STOP_SHOWN_EFFORT, STOP_SHOWN_DEFLECTION, STOP_SHOWN_COUNT };
+BL_SHARED enum { STOP_SHOWN_EFFORT, STOP_SHOWN_DEFLECTION, STOP_SHOWN_COUNT };
 
 static bool stop_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;

@@ -3,7 +3,13 @@
  * P is q₀; k, c and τ are three laws of t, q and q̇ in a row. */
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { TORSION_SHOWN_ANGLE, TORSION_SHOWN_RATE, TORSION_SHOWN_TORQUE, TORSION_SHOWN_DEFLECTION, TORSION_SHOWN_COUNT };
+BL_SHARED enum {
+    TORSION_SHOWN_ANGLE,
+    TORSION_SHOWN_RATE,
+    TORSION_SHOWN_TORQUE,
+    TORSION_SHOWN_DEFLECTION,
+    TORSION_SHOWN_COUNT
+};
 
 static bool torsion_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;

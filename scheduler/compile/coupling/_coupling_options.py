@@ -6,8 +6,14 @@ from dataclasses import dataclass
 
 from ....errors import CouplingWarning as CouplingWarning
 from ....errors import DiagramError, name_list, suggest
+from ...engine._library import contract
 
-METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
+METHODS = {
+    "jacobi": contract.BL_JACOBI,
+    "gauss-seidel": contract.BL_GAUSS_SEIDEL,
+    "fixed-point": contract.BL_FIXED_POINT,
+    "newton": contract.BL_NEWTON,
+}
 ITERATED = ("fixed-point", "newton")
 
 

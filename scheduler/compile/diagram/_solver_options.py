@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ....errors import DiagramError, name_list
+from ...engine._library import contract
 from ..coupling._coupling_options import Coupling
 
-SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal", "radau5")
-"""In the order of their numbers in a plan."""
+SOLVERS = {
+    "euler": contract.BL_EULER,
+    "heun": contract.BL_HEUN,
+    "rk3": contract.BL_RK3,
+    "rk4": contract.BL_RK4,
+    "dopri5": contract.BL_DOPRI5,
+    "backward_euler": contract.BL_BACKWARD_EULER,
+    "trapezoidal": contract.BL_TRAPEZOIDAL,
+    "radau5": contract.BL_RADAU5,
+}
+"""Solvers, and their numbers in a plan."""
 IMPLICIT = ("backward_euler", "trapezoidal", "radau5")
 """Solvers that need the Jacobian of the continuous states."""
 ADAPTIVE = ("dopri5", "radau5")

@@ -1,6 +1,6 @@
 """Encoding: where every value of a flattened diagram lies, and the tables of a plan.
 
-The tables are those of ``plan.c``; the two files change together.
+The tables are those of ``plan.c``; the numbers of their fields come from there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....blocks.core._block import NativeBlock, size_of
+from ....blocks.core._vectors import make_record
 from ....blocks.external._external_block import ExternalBlock
 from ....blocks.external._python import PythonBlock
 from ....errors import DiagramError
@@ -41,7 +42,11 @@ _EDGES = {
     "either": contract.BL_EDGE_EITHER,
     "level": contract.BL_EDGE_LEVEL,
 }
-_ENTRIES = {"call": 0, "loop": 1, "guard": 2}
+_ENTRIES = {
+    "call": contract.ENTRY_CALL,
+    "loop": contract.ENTRY_LOOP,
+    "guard": contract.ENTRY_GUARD,
+}
 
 
 @dataclass(slots=True)
@@ -89,12 +94,15 @@ class Encoder:
         sections: dict[str, Any] = {
             "META": json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode(),
             "SIZE": np.array(
-                [
-                    self.signal_count,
-                    self.state_count,
-                    self.memory_count,
-                    SOLVERS.index(self.solver),
-                ],
+                make_record(
+                    contract.SIZE_FIELDS,
+                    {
+                        contract.SIZE_SIGNALS: self.signal_count,
+                        contract.SIZE_STATES: self.state_count,
+                        contract.SIZE_MEMORY: self.memory_count,
+                        contract.SIZE_SOLVER: SOLVERS[self.solver],
+                    },
+                ),
                 dtype="<i8",
             ),
             "TIME": np.array([self.step, self.settings.start], dtype="<f8"),
@@ -222,7 +230,16 @@ class Encoder:
                 for b, o in loop.tears
                 for k in range(self.ports.outputs[b][o].width or 1)
             ]
-            self.loop_records += [body, len(loop.body), len(self.tears), len(slots), z]
+            self.loop_records += make_record(
+                contract.LOOP_FIELDS,
+                {
+                    contract.LOOP_BODY: body,
+                    contract.LOOP_BODY_COUNT: len(loop.body),
+                    contract.LOOP_TEAR: len(self.tears),
+                    contract.LOOP_TEAR_COUNT: len(slots),
+                    contract.LOOP_START: z,
+                },
+            )
             body += len(loop.body)
             self.tears += slots
             z += len(slots)
@@ -265,11 +282,23 @@ class Encoder:
         control = guard.subsystem.control
         assert control is not None
         slot = 0 if guard.control is None else self.slot_of(guard.control)
-        return [
-            _GUARD_KINDS[control], _EDGES[guard.subsystem.edge], int(guard.subsystem.states_reset),
-            guard.parent, slot, guard.first, guard.count, x_first, x_count, z_first, z_count,
-            self.guard_memory[g],
-        ]  # fmt: skip
+        return make_record(
+            contract.GUARD_FIELDS,
+            {
+                contract.GUARD_KIND: _GUARD_KINDS[control],
+                contract.GUARD_EDGE: _EDGES[guard.subsystem.edge],
+                contract.GUARD_RESETS: int(guard.subsystem.states_reset),
+                contract.GUARD_PARENT: guard.parent,
+                contract.GUARD_CONTROL: slot,
+                contract.GUARD_BLOCK: guard.first,
+                contract.GUARD_BLOCK_COUNT: guard.count,
+                contract.GUARD_X: x_first,
+                contract.GUARD_X_COUNT: x_count,
+                contract.GUARD_Z: z_first,
+                contract.GUARD_Z_COUNT: z_count,
+                contract.GUARD_MEMORY: self.guard_memory[g],
+            },
+        )
 
     def _sizes(self, number: int) -> tuple[int, int]:
         item, widths = self.flat.blocks[number], self.ports.widths[number]
@@ -310,7 +339,10 @@ class Encoder:
     def _write_blocks(self) -> None:
         tables = self.tables
         kernels: dict[str, int] = {}
-        table: dict[Ticks, int] = {CONTINUOUS: 0, CONSTANT: 1}
+        table: dict[Ticks, int] = {
+            CONTINUOUS: contract.BL_RATE_CONTINUOUS,
+            CONSTANT: contract.BL_RATE_CONSTANT,
+        }
         for ticks in self.rates:
             table.setdefault(ticks, len(table))
         flowing = find_flowing(self.flat, self.rates)
@@ -340,13 +372,31 @@ class Encoder:
             parameter_count = sum(parameter.value.size for parameter in block.parameters)
             # What is constant may be needed at any time, and has no state that could stand still.
             guard = -1 if self.rates[number] == CONSTANT else item.guard
-            tables.records += [
-                kernel, rate, guard,
-                inputs_first, len(block.inputs), outputs_first, len(block.outputs),
-                *self.state_slots[number], *self.memory_slots[number], 0,
-                self.parameter_slots[number], parameter_count,
-                len(tables.integers), len(integers),
-            ]  # fmt: skip
+            (x_first, x_count), (z_first, z_count) = (
+                self.state_slots[number],
+                self.memory_slots[number],
+            )
+            tables.records += make_record(
+                contract.BLOCK_FIELDS,
+                {
+                    contract.BLOCK_KERNEL: kernel,
+                    contract.BLOCK_RATE: rate,
+                    contract.BLOCK_GUARD: guard,
+                    contract.BLOCK_U: inputs_first,
+                    contract.BLOCK_U_COUNT: len(block.inputs),
+                    contract.BLOCK_Y: outputs_first,
+                    contract.BLOCK_Y_COUNT: len(block.outputs),
+                    contract.BLOCK_X: x_first,
+                    contract.BLOCK_X_COUNT: x_count,
+                    contract.BLOCK_Z: z_first,
+                    contract.BLOCK_Z_COUNT: z_count,
+                    contract.BLOCK_UNUSED: 0,
+                    contract.BLOCK_P: self.parameter_slots[number],
+                    contract.BLOCK_P_COUNT: parameter_count,
+                    contract.BLOCK_I: len(tables.integers),
+                    contract.BLOCK_I_COUNT: len(integers),
+                },
+            )
             tables.integers += integers
         self.kernel_names = list(kernels)
         self.rate_table = list(table)
@@ -355,28 +405,81 @@ class Encoder:
         records: list[list[int]] = []
         members: list[list[int]] = []
         signals: list[list[int]] = []
-        inputs: list[tuple[int, int, int]] = []
+        inputs: list[list[int]] = []
         entries: list[tuple[int, int]] = []
         bonds: list[list[int]] = []
         for n, coupling in enumerate(self.couplings):
             how, program = coupling.how, self._coupling_program(coupling)
-            records.append([
-                METHODS.index(how.method), how.extrapolation, how.iterations,
-                int(how.failure == "error"),
-                int(coupling.rolls_back), coupling.halvings, len(members), len(coupling.members),
-                len(signals), len(coupling.signals), len(entries), len(program), len(bonds),
-                len(coupling.bonds), self.coupling_memory[n],
-            ])  # fmt: skip
+            records.append(
+                make_record(
+                    contract.COUPLING_FIELDS,
+                    {
+                        contract.COUPLING_METHOD: METHODS[how.method],
+                        contract.COUPLING_EXTRAPOLATION: how.extrapolation,
+                        contract.COUPLING_ITERATIONS: how.iterations,
+                        contract.COUPLING_STRICT: int(how.failure == "error"),
+                        contract.COUPLING_ROLLS_BACK: int(coupling.rolls_back),
+                        contract.COUPLING_HALVINGS: coupling.halvings,
+                        contract.COUPLING_MEMBER: len(members),
+                        contract.COUPLING_MEMBER_COUNT: len(coupling.members),
+                        contract.COUPLING_SIGNAL: len(signals),
+                        contract.COUPLING_SIGNAL_COUNT: len(coupling.signals),
+                        contract.COUPLING_ENTRY: len(entries),
+                        contract.COUPLING_ENTRY_COUNT: len(program),
+                        contract.COUPLING_BOND: len(bonds),
+                        contract.COUPLING_BOND_COUNT: len(coupling.bonds),
+                        contract.COUPLING_MEMORY: self.coupling_memory[n],
+                    },
+                )
+            )
             for member in coupling.members:
-                first, count = len(inputs), len(member.inputs)
-                members.append([member.node, int(member.slopes), first, count])
-                inputs += [(port, s, int(port in member.carried)) for port, s in member.inputs]
+                members.append(
+                    make_record(
+                        contract.MEMBER_FIELDS,
+                        {
+                            contract.MEMBER_BLOCK: member.node,
+                            contract.MEMBER_INPUT_DERIVATIVES: int(member.slopes),
+                            contract.MEMBER_INPUT: len(inputs),
+                            contract.MEMBER_INPUT_COUNT: len(member.inputs),
+                        },
+                    )
+                )
+                inputs += [
+                    make_record(
+                        contract.INPUT_FIELDS,
+                        {
+                            contract.INPUT_PORT: port,
+                            contract.INPUT_SIGNAL: signal,
+                            contract.INPUT_CARRIED: int(port in member.carried),
+                        },
+                    )
+                    for port, signal in member.inputs
+                ]
             signals += [
-                [self.slot_of(s.source), s.width, s.last, s.direct] for s in coupling.signals
+                make_record(
+                    contract.COUPLED_FIELDS,
+                    {
+                        contract.COUPLED_SLOT: self.slot_of(signal.source),
+                        contract.COUPLED_WIDTH: signal.width,
+                        contract.COUPLED_LAST: signal.last,
+                        contract.COUPLED_DIRECT: signal.direct,
+                    },
+                )
+                for signal in coupling.signals
             ]
             entries += program
             bonds += [
-                [*bond.effort, *bond.flow, int(bond.is_place), memory]
+                make_record(
+                    contract.BOND_FIELDS,
+                    {
+                        contract.BOND_EFFORT_MEMBER: bond.effort[0],
+                        contract.BOND_EFFORT: bond.effort[1],
+                        contract.BOND_FLOW_MEMBER: bond.flow[0],
+                        contract.BOND_FLOW: bond.flow[1],
+                        contract.BOND_PLACE: int(bond.is_place),
+                        contract.BOND_MEMORY: memory,
+                    },
+                )
                 for bond, memory in zip(coupling.bonds, self.bond_memory[n], strict=True)
             ]
         tables = {
@@ -397,8 +500,20 @@ class Encoder:
                 source = self.flat.blocks[number].sources[port]
                 assert source is not None
                 slots.append(self.slot_of(source))
+            effort, flow = slots
             records.append(
-                [*slots, pair.width, int(pair.is_place), rate.period, rate.offset, memory]
+                make_record(
+                    contract.EXCHANGE_FIELDS,
+                    {
+                        contract.EXCHANGE_EFFORT: effort,
+                        contract.EXCHANGE_FLOW: flow,
+                        contract.EXCHANGE_WIDTH: pair.width,
+                        contract.EXCHANGE_PLACE: int(pair.is_place),
+                        contract.EXCHANGE_PERIOD: rate.period,
+                        contract.EXCHANGE_OFFSET: rate.offset,
+                        contract.EXCHANGE_MEMORY: memory,
+                    },
+                )
             )
         return records
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ...._deprecation import deprecated_alias
 from ....errors import BiellaError, PlanError
 from ...engine._engine import DIAGNOSTIC_START, Instance
+from ...engine._library import contract
 from ._checksum import fnv1a
 from ._described import (
     AbstractDescribed,
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 MAGIC = b"biellaP\n"
-VERSION = 2
+VERSION = contract.BL_PLAN_VERSION
 _RELEASES = {1: "biella 0.1"}
 """Earlier formats, and the release that reads them."""
 _HEAD = struct.Struct("<8sIIQQ")
@@ -64,13 +65,32 @@ _ELEMENTS = (
 )
 """Types of the elements of sections; all others have 32-bit integers."""
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
-BLOCK_RECORD = np.dtype([
-    (name, "<i4")
-    for name in (
-        "kernel", "rate", "guard", "u_first", "u_count", "y_first", "y_count", "x_first", "x_count",
-        "z_first", "z_count", "unused", "p_first", "p_count", "i_first", "i_count",
-    )
-])  # fmt: skip
+_BLOCK_FIELDS = {
+    "kernel": contract.BLOCK_KERNEL,
+    "rate": contract.BLOCK_RATE,
+    "guard": contract.BLOCK_GUARD,
+    "u_first": contract.BLOCK_U,
+    "u_count": contract.BLOCK_U_COUNT,
+    "y_first": contract.BLOCK_Y,
+    "y_count": contract.BLOCK_Y_COUNT,
+    "x_first": contract.BLOCK_X,
+    "x_count": contract.BLOCK_X_COUNT,
+    "z_first": contract.BLOCK_Z,
+    "z_count": contract.BLOCK_Z_COUNT,
+    "unused": contract.BLOCK_UNUSED,
+    "p_first": contract.BLOCK_P,
+    "p_count": contract.BLOCK_P_COUNT,
+    "i_first": contract.BLOCK_I,
+    "i_count": contract.BLOCK_I_COUNT,
+}
+BLOCK_RECORD = np.dtype(
+    {
+        "names": list(_BLOCK_FIELDS),
+        "formats": ["<i4"] * len(_BLOCK_FIELDS),
+        "offsets": [4 * number for number in _BLOCK_FIELDS.values()],
+        "itemsize": 4 * contract.BLOCK_FIELDS,
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

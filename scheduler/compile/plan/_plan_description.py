@@ -16,7 +16,12 @@ from ..coupling._couplings import STATES, Component
 if TYPE_CHECKING:
     from ._encode import Encoder
 
-_KINDS = {"real": 0, "integer": 1, "boolean": 2, "enumeration": 3}
+_KINDS = {
+    "real": contract.BL_REAL,
+    "integer": contract.BL_INTEGER,
+    "boolean": contract.BL_BOOLEAN,
+    "enumeration": contract.BL_ENUMERATION,
+}
 _INPUT, _OUTPUT = contract.BL_INPUT, contract.BL_OUTPUT
 _FIXED_PARAMETER, _TUNABLE_PARAMETER = contract.BL_FIXED_PARAMETER, contract.BL_TUNABLE_PARAMETER
 

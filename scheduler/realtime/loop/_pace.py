@@ -19,17 +19,55 @@ from ...engine._library import contract, library
 
 CLOCK_WALL, CLOCK_DEVICE = contract.BL_CLOCK_WALL, contract.BL_CLOCK_DEVICE
 CLOCK_FREE, CLOCK_SCRIPT = contract.BL_CLOCK_FREE, contract.BL_CLOCK_SCRIPT
-OVERRUN_POLICIES = ("stop", "skip", "catch_up", "slip")
-TIMING_SIGNALS = ("lateness", "execution", "overruns", "age", "lost")
 END_NONE, END_TIME, END_CANCEL = contract.BL_END_NONE, contract.BL_END_TIME, contract.BL_END_CANCEL
 END_STOP, END_OVERRUN = contract.BL_END_STOP, contract.BL_END_OVERRUN
 END_DEVICE, END_ERROR = contract.BL_END_DEVICE, contract.BL_END_ERROR
-END_NAMES = ("none", "time", "cancel", "stop", "overrun", "device", "error")
-GAP_KINDS = ("frames", "rows", "input_log")
 ENTER_SET, ENTER_OVERRIDE = contract.BL_ENTER_SET, contract.BL_ENTER_OVERRIDE
 ENTER_RELEASE = contract.BL_ENTER_RELEASE
 FROM_LIVE, FROM_TIMING = contract.BL_FROM_LIVE, contract.BL_FROM_TIMING
 FROM_WORKER = contract.BL_FROM_WORKER
+
+
+def _in_order(numbers: dict[str, int]) -> tuple[str, ...]:
+    """Return names at the places that their numbers in C give them."""
+    return tuple(sorted(numbers, key=numbers.__getitem__))
+
+
+OVERRUN_POLICIES = _in_order(
+    {
+        "stop": contract.BL_OVERRUN_STOP,
+        "skip": contract.BL_OVERRUN_SKIP,
+        "catch_up": contract.BL_OVERRUN_CATCH_UP,
+        "slip": contract.BL_OVERRUN_SLIP,
+    }
+)
+TIMING_SIGNALS = _in_order(
+    {
+        "lateness": contract.BL_TIMING_LATENESS,
+        "execution": contract.BL_TIMING_EXECUTION,
+        "overruns": contract.BL_TIMING_OVERRUNS,
+        "age": contract.BL_TIMING_AGE,
+        "lost": contract.BL_TIMING_LOST,
+    }
+)
+END_NAMES = _in_order(
+    {
+        "none": END_NONE,
+        "time": END_TIME,
+        "cancel": END_CANCEL,
+        "stop": END_STOP,
+        "overrun": END_OVERRUN,
+        "device": END_DEVICE,
+        "error": END_ERROR,
+    }
+)
+GAP_KINDS = _in_order(
+    {
+        "frames": contract.BL_GAP_FRAMES,
+        "rows": contract.BL_GAP_ROWS,
+        "input_log": contract.BL_GAP_INPUT_LOG,
+    }
+)
 
 ENTRY = np.dtype(contract.bl_entry)
 """One line of the input log."""

@@ -79,7 +79,8 @@ def _users_code(path: Path) -> Iterator[None]:
         yield
     except SyntaxError as error:
         where = Path(error.filename or path).name
-        raise BiellaError(f"`{where}`, line {error.lineno}: {error.msg}.") from error
+        line = f", line {error.lineno}" if error.lineno is not None else ""
+        raise BiellaError(f"`{where}`{line}: {error.msg}.") from error
     except BiellaError as error:
         raise BiellaError(f"{_place(error, path)}: {error}") from error
     except Exception as error:

@@ -57,7 +57,7 @@ def read_assignment(text: str, option: str = "--set", strings: bool = False) -> 
         raise BiellaError(f"{option} needs PATH=VALUE, such as pid.kp=3, got `{text}`.")
     try:
         return path.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError):
         if strings:
             return path.strip(), value
         raise BiellaError(f"{option} {path}: `{value}` is not a number or list.") from None
@@ -105,11 +105,10 @@ def print_result(result: Any, as_json: bool) -> None:
     signals = {}
     for path in result.paths:
         values = result[path]
-        ends = {"last": values[-1], "least": values.min(0), "most": values.max(0)}
-        signals[path] = {
-            "unit": result.units[path],
-            **{name: value.tolist() for name, value in ends.items() if len(values)},
-        }
+        signals[path] = {"unit": result.units[path]}
+        if len(values):
+            ends = {"last": values[-1], "least": values.min(0), "most": values.max(0)}
+            signals[path] |= {name: value.tolist() for name, value in ends.items()}
     times = {"start": float(result.t[0]), "end": float(result.t[-1])} if result.length else {}
     keys = ("diagram", "step", "solver", "ticks", "stopped", "recording")
     info = {key: result.info.get(key) for key in keys}

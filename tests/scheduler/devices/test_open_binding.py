@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from biella import Diagram, Subsystem, simulate
-from biella.blocks import Compare, Constant, Gain, Integrator, Mux
+from biella.blocks import Compare, Constant, Gain, Mux
 from biella.errors import DeviceError
 from biella.scheduler.binding._bind import check_binding, open_binding
-from biella.scheduler.results._result import Result
 
 from . import diagrams
 
@@ -225,181 +222,6 @@ def test_an_fmu_without_a_port_is_refused(tmp_path):
     (tmp_path / "rig.toml").write_text('[blocks.k]\nfmu = "gain.fmu"')
     with pytest.raises(DeviceError, match=r"`k` has the input `u`, but gain\.fmu has not"):
         open_binding(loop(), tmp_path / "rig.toml")
-
-
-# The loopback.
-
-
-def echoes(ticks, count, name="b", **options):
-    """Send 0, 1, 2, … and return what comes back at each tick."""
-    d = Diagram("count", step=1.0, solver="euler")
-    x = d.add(Integrator(0.0), name="x")
-    one = d.add(Constant(1.0), name="one")
-    back = d.add(Gain(1.0), name="back")
-    d.connect(one, x)
-    d.connect(x, back)
-    rig = {
-        "devices": {name: device({"y": {"safe": -1.0}}, {"u": {}}, **options)},
-        "blocks": {"back": {"device": name}},
-    }
-    bound = open_binding(d, rig)
-    rows = ticks(bound).advance(count, signals=["back", f"{name}.delay"])
-    return np.array(rows).T, bound.devices[0].counts
-
-
-@pytest.mark.parametrize("delay", [1, 2, 7])
-def test_what_is_sent_comes_back_after_the_delay(ticks, delay):
-    (came, delays), counts = echoes(ticks, 20, delay=delay)
-    np.testing.assert_array_equal(came[delay:], np.arange(20.0)[:-delay])
-    assert (came[:delay] == -1.0).all()
-    assert (delays[delay:] == delay).all()
-    assert counts["missed"] == counts["stale"] == 0
-    assert counts["frames"] == 20 - delay
-
-
-def test_loss_is_counted_and_the_last_value_held(ticks):
-    (came, _), counts = echoes(ticks, 2000, loss=0.05, seed=3)
-    lost = 2000 - 1 - counts["frames"]
-    # Binomial: 100 ± 9.7; five of these.
-    assert 50 < lost < 150
-    assert counts["missed"] in (lost, lost - 1)  # a loss at the very end is not noticed yet
-    steps = np.diff(came[1:])
-    assert ((steps == 0) | (steps >= 1)).all()
-    assert (steps == 0).sum() in (lost, lost - 1)
-
-
-def test_jitter_delays_some_and_never_goes_back(ticks):
-    (came, delays), counts = echoes(ticks, 2000, delay=2, jitter=3, seed=1)
-    assert set(delays[10:]) <= {2.0, 3.0, 4.0, 5.0}
-    assert len(set(delays[10:])) > 2
-    assert (np.diff(came[10:]) >= 0).all()
-    assert counts["stale"] > 0
-    # What was overtaken is missing first and stale when it comes.
-    assert abs(counts["missed"] - counts["stale"]) <= 3
-
-
-def test_noise_is_that_of_the_seed(ticks):
-    (first, _), _ = echoes(ticks, 3000, noise=0.5, seed=9)
-    (again, _), _ = echoes(ticks, 3000, noise=0.5, seed=9)
-    (other, _), _ = echoes(ticks, 3000, noise=0.5, seed=10)
-    np.testing.assert_array_equal(first, again)
-    assert (first != other)[1:].all()
-    noise = first[1:] - np.arange(2999.0)
-    # Standard errors of mean and deviation: 0.5/√n and 0.5/√(2n); five of these.
-    assert abs(noise.mean()) < 5 * 0.5 / np.sqrt(2999)
-    assert abs(noise.std() - 0.5) < 5 * 0.5 / np.sqrt(2 * 2999)
-
-
-def test_without_a_seed_each_device_has_noise_of_its_own(ticks):
-    (first, _), _ = echoes(ticks, 100, noise=0.5)
-    (again, _), _ = echoes(ticks, 100, noise=0.5)
-    (other, _), _ = echoes(ticks, 100, "other", noise=0.5)
-    np.testing.assert_array_equal(first, again)
-    assert (first != other)[1:].all()
-
-
-# The replay.
-
-
-def replayed(ticks, file, count, step=1e-3, **options):
-    d = Diagram("played", step=step)
-    d.add(Constant(0.0), name="force")
-    channel = {"signal": "pull"} if options.pop("renamed", False) else {}
-    rig = {
-        "devices": {"r": {
-            "driver": "replay", "file": file, "receive": {"force": channel}, **options,
-        }},
-        "signals": {"force": "r.force"},
-    }  # fmt: skip
-    rows = ticks(open_binding(d, rig)).advance(count, signals=["force", "r.age", "r.alive"])
-    return np.array(rows).T
-
-
-def recording(path, times, values, name="force"):
-    result = Result.from_arrays(np.asarray(times), {name: np.asarray(values)})
-    (result.to_csv if path.suffix == ".csv" else result.to_hdf5)(path)
-    return path
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".h5"])
-def test_a_recording_is_played_tick_by_tick(ticks, tmp_path, suffix):
-    values = np.sin(np.arange(50.0))
-    file = recording(tmp_path / f"log{suffix}", np.arange(50) * 1e-3, values)
-    force, age, alive = replayed(ticks, str(file), 60)
-    np.testing.assert_array_equal(force[:50], values)
-    assert (force[50:] == values[-1]).all()
-    assert (age == 0).all()
-    assert (alive == 1).all()
-
-
-def test_a_slower_recording_is_held_and_grows_old(ticks, tmp_path):
-    file = recording(tmp_path / "log.csv", np.arange(4) * 3e-3, [1.0, 2.0, 3.0, 4.0], "pull")
-    force, age, _ = replayed(ticks, str(file), 9, renamed=True)
-    np.testing.assert_array_equal(force, [1, 1, 1, 2, 2, 2, 3, 3, 3])
-    np.testing.assert_array_equal(age, [0, 1, 2] * 3)
-
-
-def test_a_faster_recording_gives_the_newest(ticks, tmp_path):
-    file = recording(tmp_path / "log.csv", np.arange(12) * 0.5e-3, np.arange(12.0))
-    force, _, _ = replayed(ticks, str(file), 5)
-    np.testing.assert_array_equal(force, [0, 2, 4, 6, 8])
-
-
-def test_the_end_of_a_recording_may_be_a_loss_or_a_new_start(ticks, tmp_path):
-    file = recording(tmp_path / "log.csv", np.arange(3) * 1e-3, [1.0, 2.0, 3.0])
-    force, _, _ = replayed(ticks, str(file), 8, end="repeat")
-    np.testing.assert_array_equal(force, [1, 2, 3, 1, 2, 3, 1, 2])
-    force, _, alive = replayed(ticks, str(file), 5, end="lost", on_loss="hold")
-    np.testing.assert_array_equal(force, [1, 2, 3, 3, 3])
-    np.testing.assert_array_equal(alive, [1, 1, 1, 0, 0])
-    with pytest.raises(ticks.ended, match="device `r` is gone: the recording is over"):
-        replayed(ticks, str(file), 5, end="lost")
-
-
-def test_a_recording_that_does_not_fit_is_a_problem_of_the_binding(ticks, tmp_path):
-    file = recording(tmp_path / "log.csv", [0.0, 1.0], [1.0, 2.0], "pull")
-    with pytest.raises(DeviceError, match=r"\[devices.r\] file: .*has no signal `force`.*pull"):
-        replayed(ticks, str(file), 1)
-    with pytest.raises(DeviceError, match=r"\[devices.r\] file: .*there is no file"):
-        replayed(ticks, str(tmp_path / "none.csv"), 1)
-
-
-def forces():
-    times, values = np.arange(4) * 1e-3, np.arange(4.0)
-    return Result.from_arrays(times, {"force": values}, units={"force": "kN"})
-
-
-def test_the_result_of_a_run_is_played(ticks):
-    result = forces()
-    force, _, _ = replayed(ticks, result, 4)
-    np.testing.assert_array_equal(force, [0, 1, 2, 3])
-
-
-def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
-    result = forces()
-    d = Diagram("played", step=1e-3)
-    d.add(Constant(0.0, unit="N"), name="force")
-    channel: dict[str, Any] = {"unit": "N"}
-    rig = {
-        "devices": {"r": {"driver": "replay", "file": result, "receive": {"force": channel}}},
-        "signals": {"force": "r.force"},
-    }
-    assert check_binding(d, rig).problems == [
-        "[devices.r] file: `force` of the result is in kN, but its channel in N: say so with unit "
-        "and scale."
-    ]
-    channel["scale"] = 1000.0
-    assert check_binding(d, rig).problems == []
-
-
-def test_a_closed_device_still_reports_what_happened(ticks):
-    rig = {"devices": {"b": device({"y": {}}, {"u": {}})}, "blocks": {"k": {"device": "b"}}}
-    bound = open_binding(loop(), rig)
-    ticks(bound).advance(3)
-    bound.close()
-    bound.close()
-    assert bound.devices[0].counts["frames"] == 2
-    assert bound.devices[0].why == ""
 
 
 def test_what_only_the_bound_diagram_has_wrong_is_a_problem_too(tmp_path):

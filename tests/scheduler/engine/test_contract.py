@@ -7,16 +7,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from biella import BiellaError, Diagram, _contract
-from biella.blocks import Constant, StateSpace
-from biella.scheduler.engine import build, c_headers, contract
-from biella.scheduler.engine._library import kernel_sizes, library_path, load_library
+from biella import _contract
+from biella.blocks.basic.math._function import FUNCTIONS
+from biella.blocks.core.formula._formula import _NUMBERS
+from biella.scheduler.engine import build, c_headers
+from biella.scheduler.engine._library import library_path, load_library
 
 pytestmark = pytest.mark.engine
 
@@ -31,15 +30,6 @@ STRUCTURES = sorted(
     key=lambda kind: kind.__name__,
 )
 EXECUTABLE = "prog.exe" if os.name == "nt" else "prog"
-
-
-def read(tmp_path, text, name="one.h"):
-    (tmp_path / name).write_text(text)
-    return c_headers.read_headers(tmp_path, [Path(name)])
-
-
-def write(tmp_path, text):
-    return contract.write_contract(read(tmp_path, text)).module
 
 
 def run_c(tmp_path, compiler, text):
@@ -74,10 +64,22 @@ def test_structures_have_the_layout_of_c(tmp_path, c_compiler):
     assert run_c(tmp_path, c_compiler, text).splitlines() == expected
 
 
+def find_shared() -> dict[str, list[str]]:
+    """Return the constants that ``.c`` files share with Python, by file."""
+    found = c_headers.Headers()
+    c_headers.read_shared_enums(PACKAGE, build.find_sources(PACKAGE), found)
+    shared: dict[str, list[str]] = {}
+    for enum in found.enums:
+        shared.setdefault(enum.file, []).extend(enum.names)
+    return shared
+
+
 def test_constants_have_the_values_of_c(tmp_path, c_compiler):
+    shared = {name for names in find_shared().values() for name in names}
     names = [
         name for name, value in vars(_contract).items()
         if isinstance(value, int | float) and not isinstance(value, bool) and name[0] != "_"
+        if name not in shared
     ]  # fmt: skip
     assert len(names) > 600
     prints = "\n".join(f'printf("{name} %.17g\\n", (double)({name}));' for name in names)
@@ -86,6 +88,24 @@ def test_constants_have_the_values_of_c(tmp_path, c_compiler):
     assert {name: float(value) for name, value in found.items()} == {
         name: getattr(_contract, name) for name in names
     }
+
+
+def check_shared(tmp_path, compiler, file, values):
+    """Compile a source with an assertion on each of its constants."""
+    lines = [f'_Static_assert({name} == {value}, "{name}");' for name, value in values.items()]
+    (tmp_path / "shared.c").write_text("\n".join([f'#include "{file}"', *lines]) + "\n")
+    command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}", "-fsyntax-only"]
+    return subprocess.run([*command, tmp_path / "shared.c"], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("file", find_shared())
+def test_constants_of_a_source_have_the_values_of_c(tmp_path, c_compiler, file):
+    values = {name: getattr(_contract, name) for name in find_shared()[file]}
+    done = check_shared(tmp_path, c_compiler, file, values)
+    assert done.returncode == 0, done.stderr
+    wrong = next(iter(values))
+    done = check_shared(tmp_path, c_compiler, file, values | {wrong: values[wrong] + 1})
+    assert done.returncode and wrong in done.stderr
 
 
 def test_every_exported_function_is_declared_and_there():
@@ -131,6 +151,18 @@ def test_a_changed_header_changes_the_digest(tmp_path, change):
     assert build.generate(package).digest != _contract.DIGEST
 
 
+def test_a_changed_enum_of_a_source_changes_the_digest(tmp_path):
+    package = copy_package(tmp_path)
+    source = package / "scheduler" / "engine" / "plan.c"
+    text = source.read_text(encoding="utf-8")
+    old, new = "LOOP_BODY, LOOP_BODY_COUNT,", "LOOP_BODY_COUNT, LOOP_BODY,"
+    assert old in text
+    source.write_text("/* A comment\n * alone */\n" + text, encoding="utf-8")
+    assert build.generate(package).digest == _contract.DIGEST
+    source.write_text(text.replace(old, new), encoding="utf-8")
+    assert build.generate(package).digest != _contract.DIGEST
+
+
 def copy_package(tmp_path):
     package = tmp_path / "package"
     for name in [*build.find_sources(PACKAGE), *build.find_sources(PACKAGE, ".h")]:
@@ -139,168 +171,13 @@ def copy_package(tmp_path):
     return package
 
 
-def test_a_library_of_another_contract_is_refused(tmp_path, c_compiler):
-    source = tmp_path / "other.c"
-    source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
-    other = tmp_path / "libother.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
-    message = (
-        f"{re.escape(str(other))} and .*_contract.py were built from different headers "
-        rf"\(digests 0123456789abcdef and {_contract.DIGEST}\).*scheduler/engine/build.py"
-    )
-    with pytest.raises(BiellaError, match=message):
-        load_library(other)
-
-    source.write_text("int nothing;\n")
-    older = tmp_path / "libolder.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", older], check=True)
-    with pytest.raises(BiellaError, match=r"digests unknown and"):
-        load_library(older)
-
-
-def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compiler):
-    source = tmp_path / "other.c"
-    source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
-    other = tmp_path / "libother.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
-    code = (
-        "import biella\nd = biella.Diagram('d', step=1e-3)\n"
-        "d.add(biella.blocks.Constant(1.0))\nbiella.simulate(d, until=1e-3)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "BIELLA_LIBRARY": str(other)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode and "were built from different headers" in done.stderr
-
-
-def test_a_checkout_that_was_not_built_says_how_to_build_it():
-    code = (
-        "import sys\n"
-        "class Unbuilt:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'biella._contract':\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Unbuilt())\n"
-        "import biella.scheduler.engine._library"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "BiellaError: the engine has not been built" in done.stderr
-    assert "scheduler/engine/build.py" in done.stderr
-
-
-def test_a_relative_name_of_a_library_is_that_of_a_file(monkeypatch, tmp_path):
-    shutil.copy(library_path(), tmp_path / "engine.so")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BIELLA_LIBRARY", "engine.so")
-    assert library_path().is_absolute()
-    load_library(library_path())
-
-
-# -- the reader of headers
-
-
-def test_enums_are_counted_as_c_counts(tmp_path):
-    found = read(
-        tmp_path,
-        "enum { A, B = 4, C, D = (1 << C) - 1, E = -B, F = 7 / 2, G = A | B };\n"
-        "typedef enum { X = 3 /* three */, Y, } kind;\n#define MOST 12\n#define PART 1e-6\n",
-    )
-    assert found.constants == {
-        "A": 0, "B": 4, "C": 5, "D": 31, "E": -4, "F": 3, "G": 4, "X": 3, "Y": 4,
-        "MOST": 12, "PART": 1e-6,
-    }  # fmt: skip
-
-
-def test_types_of_structures_and_functions(tmp_path):
-    text = """
-typedef struct thing thing;
-typedef int (*call)(thing *t, int32_t op);
-typedef struct { double x, *y; char name[8]; const char *const *texts; } inner;
-typedef struct { inner in, many[2]; thing *handle; call back; void (*end)(thing *); } outer;
-BL_API outer *make(const char *name, thing **made, uint8_t *bytes, size_t size, call back);
-BL_API void drop(thing *t);
-static inline double half(double x) { return x > 0 ? x / 2 : 0; }
-int not_exported(struct whatever *w, ...);
-BL_API const double *look(void);
-"""
-    module = write(tmp_path, text)
-    scope: dict[str, Any] = {}
-    exec(compile(module, "module", "exec"), scope)
-    outer, inner, call = scope["outer"], scope["inner"], scope["call"]
-    assert [name for name, _ in outer._fields_] == ["in", "many", "handle", "back", "end"]
-    assert ctypes.sizeof(inner) == 8 + 8 + 8 + ctypes.sizeof(ctypes.c_void_p)
-    assert list(scope["FUNCTIONS"]) == ["make", "drop", "look"]
-    assert scope["FUNCTIONS"]["make"] == (
-        ctypes.POINTER(outer),
-        [
-            ctypes.c_char_p,
-            ctypes.POINTER(ctypes.c_void_p),
-            ctypes.POINTER(ctypes.c_uint8),
-            ctypes.c_size_t,
-            call,
-        ],
-    )
-    assert scope["FUNCTIONS"]["drop"] == (None, [ctypes.c_void_p])
-    assert scope["FUNCTIONS"]["look"] == (ctypes.POINTER(ctypes.c_double), [])
-
-
-def test_an_array_as_an_argument_is_a_pointer(tmp_path):
-    scope: dict[str, Any] = {}
-    exec(write(tmp_path, "BL_API void turn(const double R[9], double v[], char name[8]);"), scope)
-    numbers = ctypes.POINTER(ctypes.c_double)
-    assert scope["FUNCTIONS"]["turn"] == (None, [numbers, numbers, ctypes.c_char_p])
-
-
-def test_a_macro_under_a_condition_is_passed_over_where_nothing_is_exported(tmp_path):
-    text = "#ifndef H\n#define MOST 3\n#ifdef _WIN32\n#define PART 1\n#endif\n#endif\n"
-    assert read(tmp_path, text).constants == {"MOST": 3}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("enum { A = sizeof(int) };", r"^one.h:1: `sizeof \( int \)` is no whole number"),
-        ("\nenum { A, B = C };", r"^one.h:2: `C` is no whole number"),
-        ("enum { A };\nenum { B,\n A = 2 };", r"^one.h:3: `A` is 2 here and 0 before"),
-        ("BL_API int f(void);\ntypedef struct {\n  int x : 3;\n} s;", r"^one.h:3: .*bit field"),
-        ("BL_API int f(void);\ntypedef struct { int x[2][3]; } s;", r"^one.h:2: .*array of arrays"),
-        ("BL_API int f(void);\ntypedef struct { union { int a; } u; } s;", r"^one.h:2: .*`union`"),
-        ("\n\nBL_API long f(int x);", r"^one.h:3: `long` is a type that Python has no counterpart"),
-        ("BL_API int f(int x)", r"^one.h:1: `;` is missing"),
-        ("#ifndef H\n#if X\nBL_API int f(void);\n#endif\n#endif", r"^one.h:3: .*depend on #if"),
-        ("BL_API int f(void);\nBL_API int f(int x);", r"^one.h:2: `f` is declared in two ways"),
-        ("\nBL_API int f(const char *format, ...);", r"^one.h:2: `...` is a type"),
-        ("\nBL_API int f(unknown *x);", r"^one.h:2: `unknown` is a type"),
-        ("BL_API int f(void);\nint BL_API g(void);", r"^one.h:2: .*must begin with it"),
-        ("BL_API int f(void);\ntypedef struct { int x[]; } s;", r"^one.h:2: .*without a length"),
-        ("BL_API int f(void);\ntypedef double vector[3];", r"^one.h:2: `vector` names an array"),
-        ("BL_API int f(void);\n#pragma pack(1)", r"^one.h:2: .*cannot be packed"),
-        ("#pragma once\n#if X\nBL_API int f(void);\n#endif", r"^one.h:3: .*depend on #if"),
-        (
-            "#ifndef H\n#if X\n#define A 1\n#endif\nBL_API int f(void);\n#endif",
-            r"^one.h:3: `A`: .*#if",
-        ),
-        ("enum { A };\n#define A 1\n", r"^one.h:1: `A` is 0 here and 1 before"),
-        ("\n#define A 1\n#define A 2", r"^one.h:3: `A` is 2 here and 1 before"),
-        ("\n#define A 010", r"^one.h:2: `010` is octal"),
-        ("\nenum { A = 1 / 0 };", r"^one.h:2: `1 / 0` is no whole number"),
-        ("\nenum { A = 1 << 31 };", r"^one.h:2: `A` is 2147483648, which is no int"),
-        (
-            "typedef struct { int x; } s;\nBL_API int f(void);\ntypedef struct { double x; } s;",
-            r"^one.h:3: `s` is declared in another way at one.h:1",
-        ),
-        (
-            "struct s { int x; struct s *next; };\nBL_API int f(struct s *x);",
-            r"^one.h:1: `s` points",
-        ),
-    ],
-)
-def test_what_is_not_understood_is_refused_by_file_and_line(tmp_path, text, message):
-    with pytest.raises(ValueError, match=message):
-        write(tmp_path, text)
+def test_every_number_of_a_function_and_of_an_opcode_has_a_name():
+    """A function or an opcode that C gains is given a name in Python too."""
+    single = dict(FUNCTIONS)
+    pairs = [single.pop(name) for name in ("atan2", "hypot", "pow", "mod")]
+    assert sorted(pairs) == list(range(_contract.FUNCTION_PAIR_COUNT))
+    assert sorted(single.values()) == list(range(_contract.FUNCTION_COUNT))
+    assert sorted(_NUMBERS.values()) == list(range(_contract.BL_FORMULA_OPCODES))
 
 
 # -- the registry of kernels
@@ -335,28 +212,3 @@ def test_a_table_that_would_be_missed_is_refused(tmp_path, text, message):
     (package / "blocks" / "basic" / "mine.c").write_text(text)
     with pytest.raises(build.BuildError, match=message):
         build.generate(package)
-
-
-# -- sizes
-
-
-def test_a_kernel_computes_the_sizes_of_a_block():
-    sizes = kernel_sizes("delay", inputs=[3], outputs=[3], states=0, parameters=1, integers=[5])
-    assert sizes == (1 + 5 * 3, 0)
-    assert kernel_sizes("gain", inputs=[1], outputs=[1], states=0, parameters=1, integers=[]) == (
-        0,
-        0,
-    )
-
-
-def test_a_block_that_does_not_fit_its_kernel_is_reported():
-    assert (
-        kernel_sizes("delay", inputs=[3], outputs=[2], states=0, parameters=1, integers=[5]) is None
-    )
-    assert kernel_sizes("none", inputs=[], outputs=[], states=0, parameters=0, integers=[]) is None
-    fitting = StateSpace([[0.0]], [[1.0]], [[1.0]], [[0.0]])
-    block = fitting.copy_with(integers=[2], kernel="delay")
-    d = Diagram("wrong", step=1e-3)
-    d.connect(d.add(Constant(1.0)), d.add(block, name="plant"))
-    with pytest.raises(BiellaError, match="`plant` does not fit its kernel `delay`"):
-        d.compile()

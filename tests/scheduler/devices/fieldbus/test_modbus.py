@@ -24,7 +24,6 @@ from biella.scheduler.binding._bind import check_binding, open_binding
 from biella.scheduler.devices import Setup
 from biella.scheduler.devices._native import DeviceContext
 from biella.scheduler.devices.fieldbus._modbus import ModbusDriver
-from biella.scheduler.devices.fieldbus._modbus_registers import Register, find_range
 
 from ..diagrams import loop
 from ..peer import wait_for
@@ -211,30 +210,6 @@ class Line:
 
 
 # Numbers and requests.
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "expected"),
-    [
-        ("int16", -2.0, [0xFFFE]),
-        ("uint16", 65535.0, [0xFFFF]),
-        ("int32", -2.0, [0xFFFF, 0xFFFE]),
-        ("uint32", 0x12345678, [0x1234, 0x5678]),
-        ("float32", 1.0, [0x3F80, 0x0000]),  # IEEE 754
-        ("float64", -2.5, [0xC004, 0, 0, 0]),
-    ],
-)
-def test_numbers_stand_as_the_standard_says(kind, value, expected):
-    big = Register("x", 0, "holding", 0, kind, "big")
-    little = Register("x", 0, "holding", 0, kind, "little")
-    assert big.encode(value) == expected
-    assert little.encode(value) == expected[::-1]
-    assert big.decode(expected) == little.decode(expected[::-1]) == value
-    for end in find_range(kind):
-        if math.isfinite(end):
-            assert big.decode(big.encode(end)) == end
-            with pytest.raises(DeviceError, match=f"channel `x`: .* does not fit {kind}"):
-                big.encode(2.0 * end if end else -1.0)
 
 
 def test_neighbors_share_a_request_in_both_directions(ticks, plc):

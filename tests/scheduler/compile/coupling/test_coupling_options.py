@@ -1,0 +1,37 @@
+"""Options of a coupling."""
+
+import pytest
+
+from biella import DiagramError
+from biella.scheduler.compile.coupling._coupling_options import METHODS, Coupling
+from biella.scheduler.engine._library import contract
+
+
+def test_every_method_of_the_engine_has_a_name():
+    assert sorted(METHODS.values()) == list(range(contract.BL_COUPLING_METHODS))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_only_two_methods_iterate(method):
+    assert Coupling(method).is_iterated == (method in ("fixed-point", "newton"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "newtn"}, "unknown coupling `newtn`. Did you mean `newton`"),
+        ({"extrapolation": 3}, "extrapolation is 0, 1 or 2"),
+        ({"tolerance": 0.0}, "a tolerance is between 0 and 1"),
+        ({"tolerance": 1.0}, "a tolerance is between 0 and 1"),
+        ({"tolerance": float("nan")}, "a tolerance is between 0 and 1"),
+        ({"iterations": 0}, "iterations are between 1 and 1000"),
+        ({"iterations": 1001}, "iterations are between 1 and 1000"),
+        ({"iterations": 2.0}, "iterations are between 1 and 1000"),
+        ({"halvings": 11}, "halvings are between 0 and 10"),
+        ({"halvings": -1}, "halvings are between 0 and 10"),
+        ({"failure": "ignore"}, "failure is 'warn' or 'error'"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(DiagramError, match=message):
+        Coupling(**options)

@@ -23,9 +23,9 @@ from .elements._load import Load
 from .elements._spring import Spring
 from .elements._stop import EndStop
 from .elements._torsional_spring import TorsionalSpring
+from .joints._joint import Joint
 from .plant._plant import Plant
 from .system._bodies import Body, Marker
-from .system._joints import Joint
 from .system._laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
 from .system._system import System
 

@@ -510,12 +510,12 @@ typedef struct {
     double *turned; /* MB_TURNED_…, if there are measures */
     double *told; /* statistics of mb_watch_step */
     double *contacts; /* MB_CONTACT_MEMORY for each contact */
-    double *wear; /* of holes that wear; see blocks/multibody/kernel/constraints/wear.c */
+    double *wear; /* of holes that wear; see blocks/multibody/elements/clearance/wear.c */
     double *joint_friction; /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid; /* one for each contact; only rigid ones have it */
     double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried,
-        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/kernel/constraints/bearing_constraint.c */
+        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/elements/bearing/bearing_constraint.c */
     double *kept; /* work space for q and v, and v once more */
     double *pushed; /* work space for the power of one element: 6 of each link, nv */
     double *own; /* q and v of a block with its own step, and its work space */
@@ -701,7 +701,7 @@ double mb_spring_energy(const mb_view *m, const int32_t *force, double x);
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
-/* blocks/multibody/elements/bearing.c */
+/* blocks/multibody/elements/bearing/bearing.c */
 /* Present state of a film, in the axes R of the bush at P. */
 typedef struct {
     bl_film_bearing bearing;
@@ -723,7 +723,7 @@ double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
-/* blocks/multibody/elements/clearance.c */
+/* blocks/multibody/elements/clearance/clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
    against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
    the hole, all else in those of the world. */
@@ -739,7 +739,7 @@ void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
 
-/* blocks/multibody/kernel/constraints/wear.c */
+/* blocks/multibody/elements/clearance/wear.c */
 /* Into how many sections a hole is divided that wears; 0 if it does not. */
 int32_t mb_wear_sections(const int32_t *force);
 int64_t mb_wear_memory(const int32_t *forces, int32_t count);
@@ -795,7 +795,7 @@ void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
 void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v);
 /* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
 void mb_push_multipliers(const mb_view *m);
-/* blocks/multibody/kernel/constraints/bearing_constraint.c */
+/* blocks/multibody/elements/bearing/bearing_constraint.c */
 /* The first of the two rows that hold a bearing, or -1: it acts by force, or is none. */
 int32_t mb_bearing_row(const int32_t *force);
 bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);

@@ -20,7 +20,7 @@ from biella.blocks.multibody import (
 from biella.errors import PlanError
 from biella.scheduler.engine._engine import Instance
 
-from .plan_cells import KINDS, with_cell
+from ..plan_cells import KINDS, with_cell
 
 pytestmark = pytest.mark.engine
 

@@ -488,6 +488,7 @@ typedef struct {
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
+    uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
     double whole; /* s: a whole internal step */
     int32_t endless; /* the joint friction whose load does not converge, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros, keep_count;
@@ -641,6 +642,11 @@ typedef struct {
 } mb_element;
 extern const mb_element *const mb_elements[MB_FORCE_TYPES];
 static inline const mb_element *mb_element_of(const int32_t *force) { return mb_elements[force[MB_FORCE_TYPE]]; }
+/* Before the check of a plan, a type may be any number. */
+static inline uint32_t mb_type_bit(int32_t type) { return UINT32_C(1) << ((uint32_t)type & 31); }
+static inline bool mb_has_element(const mb_view *m, int32_t type) {
+    return (m->element_types & mb_type_bit(type)) != 0;
+}
 static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) {
     return m->forces + number * MB_FORCE_FIELDS;
 }
@@ -677,8 +683,23 @@ static inline const mb_coordinate_row *mb_coordinate_row_of(const mb_view *m, in
     return mb_coordinate_rows[m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]];
 }
 
-/* Adds a force at P and a couple to the link of a marker; either may be NULL. */
-void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
+/* The link of a marker, -1 for the ground. */
+static inline int32_t mb_link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
+/* Adds a force at P and a couple to the link of a marker; either may be NULL. Inline: it is the end of most loads. */
+static inline void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N) {
+    const int32_t link = mb_link_of(m, marker);
+    if (link < 0) return;
+    mb_link_state *s = &m->link[link];
+    if (F) {
+        double arm[3];
+        mb_sub(P, s->p, arm);
+        mb_add(F, s->F);
+        mb_add_cross(arm, F, s->N);
+    }
+    if (N) mb_add(N, s->N);
+}
 /* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
 double mb_coordinate(int32_t sign, double q);
 /* Chooses the turn that angles start in, of the tree and measured: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */

@@ -34,7 +34,7 @@ from biella.blocks.multibody import (
     contact_statistics,
     hertz_stiffness,
 )
-from biella.blocks.multibody.elements._clearance import ContactLaw
+from biella.blocks.multibody.elements.clearance._clearance import ContactLaw
 from biella.blocks.multibody.mechanisms import crank_rocker
 from biella.scheduler.results._result import Result
 

@@ -4,16 +4,7 @@ from typing import Any
 
 from ..._deprecation import renamed_attribute
 from .analysis._contact_statistics import ContactStatistics, contact_statistics
-from .elements._bearing import Bearing
 from .elements._bushing import Bushing
-from .elements._clearance import (
-    ClearanceRevolute,
-    HuntCrossley,
-    LankaraniNikravesh,
-    RigidContact,
-    Wear,
-    hertz_stiffness,
-)
 from .elements._coupling import Coupling
 from .elements._driver import JointDriver
 from .elements._friction import Friction
@@ -23,9 +14,18 @@ from .elements._load import Load
 from .elements._spring import Spring
 from .elements._stop import EndStop
 from .elements._torsional_spring import TorsionalSpring
+from .elements.bearing._bearing import Bearing
+from .elements.clearance._clearance import (
+    ClearanceRevolute,
+    HuntCrossley,
+    LankaraniNikravesh,
+    RigidContact,
+    Wear,
+    hertz_stiffness,
+)
+from .joints._joint import Joint
 from .plant._plant import Plant
 from .system._bodies import Body, Marker
-from .system._joints import Joint
 from .system._laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
 from .system._system import System
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import DiagramError
 from ..bearings import ShortBearing
 from ..core._vectors import require_choice
-from .elements._clearance import ContactLaw
+from .elements.clearance._clearance import ContactLaw
 from .system._bodies import Body, Marker
 from .system._laws import Formula, Input, Linear, Sine
 from .system._system import System

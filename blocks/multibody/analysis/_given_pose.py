@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..elements._element import Constraint
+from ..joints._joint import Joint
 from ..plant._initial import Initial
-from ..system._joints import Joint
 from ..system._laws import Input
 from ..system._rotations import Array
 

@@ -42,12 +42,11 @@ def find_doubtful(
     for lam in kernel.T:
         reactions = model.reactions(t, q, lam)
         for name, joint in joint_frictions.items():
-            slides_in_plane = model.system.planar and joint.kind == "prismatic"
             frame = rotations[joint.second.body.name] @ joint.frame_j
-            axis = frame[:, 0 if slides_in_plane else 2]
+            axis = frame[:, "fgh".index(joint.slide.along[0] if joint.slide else "h")]
             reaction = reactions[joint.name]
             parts = [_across(reaction.force_j, axis), _across(reaction.torque_j, axis)]
-            if joint.kind == "prismatic":
+            if all(of.kind == "length" for of in joint.coordinates):
                 parts.append(abs(float(reaction.torque_j @ axis)))
             if max(parts) > 1e-7:
                 doubtful.add(name)

@@ -22,8 +22,9 @@ from ..elements._element import Element
 from ..equations._euler_parameters import EulerModel, transformations
 from ..equations._model import AbstractModel
 from ..equations._planar import PlanarModel
+from ..joints._joint import Joint, joint_frames
+from ..joints._revolute import REVOLUTE
 from ..system._bodies import Body
-from ..system._joints import PLANAR, Joint, joint_frames
 from ..system._rotations import Array
 
 if TYPE_CHECKING:
@@ -254,8 +255,8 @@ def make_kinematic_model(system: System) -> Manifold:
 def _hinge(element: Element) -> Joint:
     assert element.ends is not None
     ends = element.ends[1], element.ends[0]
-    kind = "revolute"
-    return Joint(element.name, kind, *ends, *joint_frames(kind, *ends), PLANAR[kind])
+    frames = joint_frames(REVOLUTE.type_in(planar=True), *ends)
+    return Joint(element.name, REVOLUTE, *ends, *frames)
 
 
 def split(jacobian: Array) -> tuple[int, Array, Array]:

@@ -15,9 +15,9 @@ from ....errors import BlockError, DiagramError, FormulationError, name_list
 from ..drawing._poses import Poses
 from ..equations._assembly import assemble as close_nearest
 from ..equations._assembly import consistent_velocity
+from ..joints._joint import Joint
 from ..plant._initial import Initial
 from ..plant._tree import grow_tree
-from ..system._joints import Joint
 from ..system._rotations import Array, quaternion_from_rotation, rotation_from_quaternion
 from ._manifold import BodyMotion, Manifold, least_squares, make_kinematic_model
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from ....errors import DiagramError, name_list, suggest
 from ..drawing._poses import Poses
+from ..joints._joint import Joint
 from ..plant._initial import coordinate_name
 from ..system._bodies import Body, Marker
-from ..system._joints import Joint
 from ..system._laws import Lawlike
 from ..system._rotations import Array, quaternion_from_rotation
 from ._manifold import Manifold, close, least_squares, make_manifold, split

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import DiagramError, name_list, suggest
+from ..joints._joint import Joint
 from ..system._bodies import Body, Marker
-from ..system._joints import Joint
 from ..system._rotations import Array, quaternion_from_rotation, rotation_from_quaternion
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..joints._joint import Joint
 from ..system._bodies import Body, Marker
-from ..system._joints import Joint
 from ..system._rotations import Array
 from ._labels import Label
 from ._paper import Paper
 from ._poses import Snapshot
-from ._shapes import SLIDES, draw_body, shape_of, sleeve_of, slide_axis
+from ._shapes import draw_body, shape_of, sleeve_of
 from ._signs import snap
 from ._strokes import BODY_LAYER, INK, LOAD, PALETTE, SOFT_INK, Stroke, unit
-from ._symbols import draw_joint, draw_mount, is_still
+from ._symbols import JointView, is_still
 from ._view import View
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class Scene:
             strokes += draw_body(shape, body, frame, self.paper, color, layer)
         for joint in self.system.joints:
             plain = self._slides_as_block(joint)
-            strokes += draw_joint(joint, frame, self.paper, self.rails[joint.name], plain)
+            view = JointView(joint, frame, self.paper, self.rails[joint.name], plain)
+            strokes += joint.entry.draw(view)
         for element in (*self.system.elements, *self.system.constraints):
             strokes += element.draw(frame, self.paper)
         return strokes
@@ -136,13 +137,14 @@ class Scene:
 
     def _slides_as_block(self, joint: Joint) -> bool:
         """Whether the sleeve of a joint is the body itself, already drawn as a block."""
-        return joint.kind in SLIDES and self.shapes[sleeve_of(joint).name].kind == "block"
+        sleeve = joint.entry.sleeve
+        return bool(sleeve) and self.shapes[sleeve_of(joint).name].kind == "block"
 
     def _travel(self, joint: Joint) -> tuple[float, float]:
         """Return from and to where a joint slides over all poses, in m."""
-        if joint.kind not in (*SLIDES, "guide"):
+        if joint.slide is None:
             return 0.0, 0.0
-        axis = f"{slide_axis(joint)}_i"
+        axis = joint.slide.along
         ways = [
             float((frame.point(joint.second) - frame.point(joint.first)) @ frame.axis(joint, axis))
             for frame in self.frames
@@ -159,7 +161,8 @@ class Scene:
                 at = paper.at(frame.point(end))
                 if end.body.is_ground:
                     away = self._away(at, other.body)
-                    strokes += draw_mount(joint, frame, paper, self.rails[joint.name], away)
+                    view = JointView(joint, frame, paper, self.rails[joint.name])
+                    strokes += joint.entry.mount(view, away)
                     held.add(tuple(np.round(at)))
         for element in self.system.elements:
             for end, other in _two_ways(*element.ends) if element.ends else ():

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..joints._joint import Joint
 from ..system._bodies import Body
-from ..system._joints import Joint
 from ..system._rotations import Array
 from ._paper import Paper
 from ._poses import Snapshot
@@ -16,9 +16,6 @@ from ._strokes import INK, WHITE, Stroke, circle, rectangle, rounded, unit
 
 if TYPE_CHECKING:
     from ..system._system import System
-
-SLIDES = ("prismatic", "cylindrical")
-"""Joints whose second body, or the first if the second is the ground, is a sleeve on a rail."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,6 @@ class Shape:
     small: bool = False
 
 
-def slide_axis(joint: Joint) -> Literal["f", "h"]:
-    """Return which axis a joint slides along: f in a plane, h in space."""
-    return "f" if joint.first.body.system.planar else "h"
-
-
 def sleeve_of(joint: Joint) -> Body:
     """Return the body that slides on the other one."""
     return joint.first.body if joint.second.body.is_ground else joint.second.body
@@ -69,15 +61,15 @@ def shape_of(body: Body, system: System, extent: float) -> Shape:
     if len(points) <= 1:
         center = points if len(points) else np.array([body.com])
         for joint in joints:
-            if joint.kind in SLIDES and sleeve_of(joint) is body:
-                axis = _frame(joint, body)[:, "fgh".index(slide_axis(joint))]
+            if joint.entry.sleeve and joint.slide and sleeve_of(joint) is body:
+                axis = _frame(joint, body)[:, "fgh".index(joint.slide.along[0])]
                 small = not (joint.first.body.is_ground or joint.second.body.is_ground)
-                is_round = joint.kind == "cylindrical"
+                is_round = joint.entry.sleeve == "barrel"
                 return Shape("block", center, axis, round_bar=is_round, small=small)
         if np.linalg.norm(body.com - center[0]) > 1e-2 * extent:
             ends = np.array([center[0], body.com])
             return Shape("rod", ends, z, _disc_radius(body, z, 0.05 * extent), body.com)
-        hinges = [joint for joint in joints if joint.kind == "revolute"]
+        hinges = [joint for joint in joints if joint.is_hinge]
         axis = _frame(hinges[0], body)[:, 2] if hinges else z
         return Shape("disc", center, axis, _disc_radius(body, axis, 0.16 * extent), center[0])
     centered = points - points.mean(axis=0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..system._joints import Coordinate, Joint
+from ..joints._joint import Coordinate, Joint
 from ..system._laws import AbstractLaw, Constant
 from ..system._rotations import Array
 from ._strokes import INK, LOAD, SPRING_LAYER, Stroke, across, arrow_head, hatch, unit, zigzag

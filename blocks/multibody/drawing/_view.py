@@ -115,11 +115,11 @@ def _turns_in_plane(system: System, frame: Snapshot, normal: Array) -> bool:
     """Whether hinges stand upright on a plane and slides lie in it."""
     for joint in system.joints:
         h = abs(float(frame.axis(joint, "h_i") @ normal))
-        if joint.kind == "revolute" and h < 0.99:
+        if joint.is_hinge and h < 0.99:
             return False
-        if joint.kind in ("prismatic", "cylindrical", "guide") and h > 0.15:
+        if joint.slide is not None and h > 0.15:
             return False
-        if joint.kind == "universal":
+        if sum(of.kind == "angle" for of in joint.coordinates) > 1:
             return False
     return True
 

@@ -13,8 +13,8 @@ from ....errors import DiagramError
 from ...core._ports import Parameter, parameter
 from ..drawing._signs import draw_support
 from ..drawing._strokes import INK, STEEL, WHITE, Stroke, circle
+from ..joints._joint import ANGLE
 from ..system._bodies import Marker
-from ..system._joints import ANGLE
 from ..system._parts import Parts
 from ..system._reading import read_numbers, suggest_keywords
 from ..system._rotations import Array, freeze

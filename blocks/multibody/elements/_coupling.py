@@ -13,7 +13,7 @@ from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Parameter, parameter
 from ..drawing._strokes import SOFT_INK, SPRING_LAYER, Stroke
-from ..system._joints import Coordinate, Joint
+from ..joints._joint import Coordinate, Joint
 from ..system._laws import AbstractLaw, Constant
 from ..system._parts import Parts
 from ..system._reading import read_number, read_positive, suggest_keywords

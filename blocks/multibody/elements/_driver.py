@@ -10,8 +10,8 @@ from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Parameter
 from ..drawing._signs import draw_effort
+from ..joints._joint import Joint
 from ..plant._parameters import law_parameters
-from ..system._joints import Joint
 from ..system._laws import AbstractLaw, Constant, Lawlike, as_law, check_motion
 from ..system._parts import Parts
 from ..system._reading import suggest_keywords

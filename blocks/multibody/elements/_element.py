@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core._ports import Kind, Parameter
+from ..joints._joint import Joint
 from ..system._bodies import Marker
-from ..system._joints import Joint
 from ..system._laws import AbstractLaw
 from ..system._rotations import Array
 

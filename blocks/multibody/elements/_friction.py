@@ -11,7 +11,7 @@ import numpy as np
 from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Parameter, parameter
-from ..system._joints import Joint
+from ..joints._joint import Joint
 from ..system._parts import Parts
 from ..system._reading import read_not_negative, read_positive, suggest_keywords
 from ._element import Element, Output, power

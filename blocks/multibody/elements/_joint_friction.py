@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Parameter, parameter
-from ..system._joints import Joint
+from ..joints._joint import Joint
+from ..joints._table import KINDS
 from ..system._parts import Parts
 from ..system._reading import read_not_negative, read_positive
 from ._element import Element, Output, power
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from ..equations._loads import LoadState
     from ..equations._shapes import Shapes
     from ..plant._tables import Tables
-
-_KINDS = {
-    "revolute": contract.MB_RUB_REVOLUTE,
-    "prismatic": contract.MB_RUB_PRISMATIC,
-    "cylindrical": contract.MB_RUB_CYLINDRICAL,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,13 +119,15 @@ class JointFriction(Element):
     def record(self, tables: Tables) -> list[int]:
         """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
         joint = self.joint
+        kind = joint.type.friction_kind
+        assert kind is not None
         places = {"length": [0, 0], "angle": [0, 0]}
         for number, of in enumerate(joint.coordinates):
             at = tables.coordinate(joint, number)
             places[of.kind] = [at.v, at.sign] if at.sign else [-1 - at.q, 0]
         first = self.middle == "first"
         number = tables.add_joint_friction([
-            _KINDS[joint.kind], *places["length"], *places["angle"],
+            kind, *places["length"], *places["angle"],
             *tables.reaction(joint),
             tables.marker(joint.first, joint.frame_i) if first
             else tables.marker(joint.second, joint.frame_j),
@@ -163,10 +160,11 @@ def make_joint_friction(
     middle: Literal["first", "second"],
 ) -> JointFriction:
     """Add friction from the reaction of a joint; see `System.friction`."""
-    if isinstance(joint, Joint) and joint.kind not in ("revolute", "prismatic", "cylindrical"):
+    if isinstance(joint, Joint) and joint.type.friction_kind is None:
+        *others, last = (one.name for one in KINDS if one.spatial.friction_kind is not None)
         raise DiagramError(
             f"`{name}` is friction from the reaction of `{joint.name}`, a {joint.kind} joint: "
-            f"only revolute, prismatic and cylindrical joints have it. Give viscous and "
+            f"only {', '.join(others)} and {last} joints have it. Give viscous and "
             f"coulomb instead."
         )
     system._find_coordinate(name, joint, 0)  # it is a joint of this system
@@ -178,18 +176,16 @@ def make_joint_friction(
             )
     if middle not in ("first", "second"):
         raise DiagramError(f"`middle` of `{name}` is 'first' or 'second', got {middle!r}.")
-    wanted = {"diameter": True, "length": True}
-    if system.planar:
-        wanted = {"diameter": joint.kind == "revolute", "length": joint.kind == "prismatic"}
     sizes = {"diameter": diameter, "length": length}
     for what, value in sizes.items():
         where = f"a {joint.kind} joint in {'a plane' if system.planar else 'space'}"
-        if wanted[what] and value is None:
+        wanted = what in joint.type.friction_sizes
+        if wanted and value is None:
             raise DiagramError(
                 f"`{name}` needs `{what}`, in m: friction in {where} depends on the "
                 f"{what} of its bearing."
             )
-        if value is not None and not wanted[what]:
+        if value is not None and not wanted:
             raise DiagramError(
                 f"`{name}` takes no `{what}`: friction in {where} does not depend on it."
             )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from .... import _contract as contract
 from ...core._ports import Parameter
 from ..drawing._signs import draw_effort
+from ..joints._joint import Coordinate, Joint
 from ..plant._parameters import law_parameters
-from ..system._joints import Coordinate, Joint
 from ..system._laws import AbstractLaw, Formula, Table
 from ..system._rotations import Array
 from ._element import Element, Output, power

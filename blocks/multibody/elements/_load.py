@@ -12,9 +12,9 @@ from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Parameter
 from ..drawing._signs import draw_arrow, is_zero
+from ..joints._joint import Joint
 from ..plant._parameters import law_parameters
 from ..system._bodies import Marker
-from ..system._joints import Joint
 from ..system._laws import AbstractLaw, Constant, as_law
 from ..system._parts import Parts
 from ..system._reading import suggest_keywords

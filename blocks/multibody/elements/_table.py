@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ._bearing import BearingMethods
 from ._bushing import BushingMethods
-from ._clearance import ClearanceMethods
 from ._coupling import CouplingMethods
 from ._driver import DriverMethods
 from ._friction import FrictionMethods
@@ -12,6 +10,8 @@ from ._load import LoadMethods
 from ._spring import SpringMethods
 from ._stop import StopMethods
 from ._torsional_spring import TorsionalSpringMethods
+from .bearing._bearing import BearingMethods
+from .clearance._clearance import ClearanceMethods
 
 
 class ElementMethods(

@@ -10,8 +10,8 @@ from .... import _contract as contract
 from ...core._ports import Parameter, parameter
 from ..drawing._signs import joint_axis
 from ..drawing._strokes import INK, Stroke
+from ..joints._joint import Joint
 from ..plant._parameters import law_parameters
-from ..system._joints import Joint
 from ..system._laws import AbstractLaw, Lawlike, as_law
 from ..system._parts import Parts
 from ..system._reading import read_number, suggest_keywords

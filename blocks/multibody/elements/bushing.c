@@ -22,10 +22,6 @@ typedef struct {
     double R_i[9], P_j[3], x[3], R[9], rate[3], spin[3], F[3], N[3];
 } mb_bushing;
 
-static int32_t bushing_link_of(const mb_view *m, int32_t marker) {
-    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-}
-
 static bool bushing_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     const bool planar = b->i[MB_PLANAR] != 0;
@@ -73,8 +69,7 @@ static void bushing_elastic_torque(const mb_view *m, const int32_t *force, const
 }
 
 static void bushing_see(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
-    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = bushing_link_of(m, i),
-                  link_j = bushing_link_of(m, j);
+    const int32_t i = force[MB_FORCE_I], j = force[MB_FORCE_J], link_i = mb_link_of(m, i), link_j = mb_link_of(m, j);
     double P_i[3], V_i[3], V_j[3], arm[3], *rate = s->rate, *spin = s->spin;
     bushing_see_place(m, force, t, s);
     /* The velocity of j as seen from the turning body of i. */

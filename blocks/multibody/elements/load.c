@@ -3,10 +3,6 @@
 
 enum { APPLIED_SHOWN_EFFORT, APPLIED_SHOWN_COUNT };
 
-static int32_t applied_link_of(const mb_view *m, int32_t marker) {
-    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-}
-
 static bool applied_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_check_laws(b, force, 3) &&
@@ -15,7 +11,7 @@ static bool applied_check(const bl_block *b, const int32_t *force, mb_tally *tal
 
 /* A force or torque in world axes, and where it acts. */
 static void applied_see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P) {
-    const int32_t i = force[MB_FORCE_I], link = applied_link_of(m, i), axes = force[MB_FORCE_EXTRA];
+    const int32_t i = force[MB_FORCE_I], link = mb_link_of(m, i), axes = force[MB_FORCE_EXTRA];
     double R[9];
     for (int k = 0; k < 3; k++) value[k] = mb_coefficient(m, force[MB_FORCE_LAW] + k, t, 0.0, 0.0);
     if (axes == MB_AXES_MARKER) {
@@ -47,7 +43,7 @@ static void applied_load_torque(mb_view *m, const int32_t *force, double t, cons
 static double applied_force_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q, (void)v;
     double value[3], P[3], V[3];
-    if (applied_link_of(m, force[MB_FORCE_I]) < 0) return 0.0;
+    if (mb_link_of(m, force[MB_FORCE_I]) < 0) return 0.0;
     applied_see_load(m, force, t, value, P);
     mb_marker_velocity(m, force[MB_FORCE_I], P, V);
     return mb_dot(value, V);
@@ -55,7 +51,7 @@ static double applied_force_power(const mb_view *m, const int32_t *force, double
 
 static double applied_torque_power(const mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q, (void)v;
-    const int32_t link = applied_link_of(m, force[MB_FORCE_I]);
+    const int32_t link = mb_link_of(m, force[MB_FORCE_I]);
     double value[3], P[3];
     if (link < 0) return 0.0;
     applied_see_load(m, force, t, value, P);

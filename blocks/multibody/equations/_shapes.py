@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..joints._joint import Coordinate, Joint, Row
 from ..system._bodies import Marker
-from ..system._joints import Coordinate, Joint, Row
 from ..system._rotations import Array
 
 if TYPE_CHECKING:

@@ -459,7 +459,7 @@ static void diagnose_unresolved(const bl_block *b, const mb_view *m) {
 
 /* The film that was deepest below its limit, as a part of its clearance, and how many others were below theirs. */
 void mb_diagnose_films(const bl_block *b, const mb_view *m) {
-    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    if (!mb_has_element(m, MB_BEARING)) return;
     diagnose_unresolved(b, m);
     const double *thinned = m->thinned + MB_FILMS_SIZE, *worst = NULL;
     double least = INFINITY;

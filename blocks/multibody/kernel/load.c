@@ -3,12 +3,8 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-static int32_t link_of(const mb_view *m, int32_t marker) {
-    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-}
-
 void mb_marker_place(const mb_view *m, int32_t marker, double *P) {
-    const int32_t link = link_of(m, marker);
+    const int32_t link = mb_link_of(m, marker);
     if (link < 0) {
         mb_copy(m->marker_data[marker].p, P);
         return;
@@ -18,26 +14,13 @@ void mb_marker_place(const mb_view *m, int32_t marker, double *P) {
 }
 
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity) {
-    const int32_t link = link_of(m, marker);
+    const int32_t link = mb_link_of(m, marker);
     memset(velocity, 0, 3 * sizeof(double));
     if (link < 0) return;
     double arm[3];
     mb_sub(P, m->link[link].p, arm);
     mb_copy(m->link[link].v, velocity);
     mb_add_cross(m->link[link].w, arm, velocity);
-}
-
-void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N) {
-    const int32_t link = link_of(m, marker);
-    if (link < 0) return;
-    mb_link_state *s = &m->link[link];
-    if (F) {
-        double arm[3];
-        mb_sub(P, s->p, arm);
-        mb_add(F, s->F);
-        mb_add_cross(arm, F, s->N);
-    }
-    if (N) mb_add(N, s->N);
 }
 
 bool mb_check_markers(const bl_block *b, const int32_t *force) {
@@ -175,17 +158,19 @@ double mb_pushed_power(mb_view *m, const int32_t *force, double t, const double 
     return power;
 }
 
+static bool any_keeps(const mb_view *m) {
+    for (int32_t type = 0; type < MB_FORCE_TYPES; type++)
+        if (mb_has_element(m, type) && mb_elements[type]->keep) return true;
+    return false;
+}
+
 void mb_keep_elements(mb_view *m, double t, const double *q, const double *v) {
-    bool placed = false;
+    if (!any_keeps(m)) return;
+    mb_positions(m, q);
+    mb_velocities(m, v);
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n);
         const mb_element *element = mb_element_of(force);
-        if (!element->keep) continue;
-        if (!placed) {
-            mb_positions(m, q);
-            mb_velocities(m, v);
-            placed = true;
-        }
-        element->keep(m, force, t);
+        if (element->keep) element->keep(m, force, t);
     }
 }

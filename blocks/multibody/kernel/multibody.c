@@ -65,6 +65,9 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     while (2 * m->rigid_count < m->row_count &&
            m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
         m->rigid_count++;
+    m->element_types = 0;
+    for (int32_t n = 0; n < head[MB_FORCES]; n++)
+        m->element_types |= mb_type_bit(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -101,11 +104,11 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
     m->told = take(z, memory, MB_MONITOR_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
-    m->wear = take(z, memory, mb_wear_memory(m->forces, head[MB_FORCES]));
+    m->wear = take(z, memory, mb_has_element(m, MB_CONTACT) ? mb_wear_memory(m->forces, head[MB_FORCES]) : 0);
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->joint_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
-    m->thinned = take(z, memory, mb_thinned_memory(m->forces, head[MB_FORCES]));
+    m->thinned = take(z, memory, mb_has_element(m, MB_BEARING) ? mb_thinned_memory(m->forces, head[MB_FORCES]) : 0);
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
     m->way = take(w, scratch, rows);

@@ -488,6 +488,7 @@ typedef struct {
     int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
+    uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
     double whole; /* s: a whole internal step */
     int32_t endless; /* the joint friction whose load does not converge, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros, keep_count;
@@ -510,12 +511,12 @@ typedef struct {
     double *turned; /* MB_TURNED_…, if there are measures */
     double *told; /* statistics of mb_watch_step */
     double *contacts; /* MB_CONTACT_MEMORY for each contact */
-    double *wear; /* of holes that wear; see blocks/multibody/kernel/constraints/wear.c */
+    double *wear; /* of holes that wear; see blocks/multibody/elements/clearance/wear.c */
     double *joint_friction; /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid; /* one for each contact; only rigid ones have it */
     double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried,
-        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/kernel/constraints/bearing_constraint.c */
+        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/elements/bearing/bearing_constraint.c */
     double *kept; /* work space for q and v, and v once more */
     double *pushed; /* work space for the power of one element: 6 of each link, nv */
     double *own; /* q and v of a block with its own step, and its work space */
@@ -641,6 +642,11 @@ typedef struct {
 } mb_element;
 extern const mb_element *const mb_elements[MB_FORCE_TYPES];
 static inline const mb_element *mb_element_of(const int32_t *force) { return mb_elements[force[MB_FORCE_TYPE]]; }
+/* Before the check of a plan, a type may be any number. */
+static inline uint32_t mb_type_bit(int32_t type) { return UINT32_C(1) << ((uint32_t)type & 31); }
+static inline bool mb_has_element(const mb_view *m, int32_t type) {
+    return (m->element_types & mb_type_bit(type)) != 0;
+}
 static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) {
     return m->forces + number * MB_FORCE_FIELDS;
 }
@@ -677,8 +683,23 @@ static inline const mb_coordinate_row *mb_coordinate_row_of(const mb_view *m, in
     return mb_coordinate_rows[m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE]];
 }
 
-/* Adds a force at P and a couple to the link of a marker; either may be NULL. */
-void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N);
+/* The link of a marker, -1 for the ground. */
+static inline int32_t mb_link_of(const mb_view *m, int32_t marker) {
+    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
+}
+/* Adds a force at P and a couple to the link of a marker; either may be NULL. Inline: it is the end of most loads. */
+static inline void mb_push(const mb_view *m, int32_t marker, const double *P, const double *F, const double *N) {
+    const int32_t link = mb_link_of(m, marker);
+    if (link < 0) return;
+    mb_link_state *s = &m->link[link];
+    if (F) {
+        double arm[3];
+        mb_sub(P, s->p, arm);
+        mb_add(F, s->F);
+        mb_add_cross(arm, F, s->N);
+    }
+    if (N) mb_add(N, s->N);
+}
 /* A coordinate of a joint from that of the tree, by its sign of MB_FORCE_EXTRA. */
 double mb_coordinate(int32_t sign, double q);
 /* Chooses the turn that angles start in, of the tree and measured: that of their driver; else between -π and π, also if the tree is a quarter turn ahead. */
@@ -701,7 +722,7 @@ double mb_spring_energy(const mb_view *m, const int32_t *force, double x);
 void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
-/* blocks/multibody/elements/bearing.c */
+/* blocks/multibody/elements/bearing/bearing.c */
 /* Present state of a film, in the axes R of the bush at P. */
 typedef struct {
     bl_film_bearing bearing;
@@ -723,7 +744,7 @@ double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
-/* blocks/multibody/elements/clearance.c */
+/* blocks/multibody/elements/clearance/clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
    against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
    the hole, all else in those of the world. */
@@ -739,7 +760,7 @@ void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
 
-/* blocks/multibody/kernel/constraints/wear.c */
+/* blocks/multibody/elements/clearance/wear.c */
 /* Into how many sections a hole is divided that wears; 0 if it does not. */
 int32_t mb_wear_sections(const int32_t *force);
 int64_t mb_wear_memory(const int32_t *forces, int32_t count);
@@ -795,7 +816,7 @@ void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
 void mb_find_wrenches(mb_view *m, double t, const double *q, const double *v);
 /* Applies the multipliers of all closures but drivers of the tree as forces on the links. */
 void mb_push_multipliers(const mb_view *m);
-/* blocks/multibody/kernel/constraints/bearing_constraint.c */
+/* blocks/multibody/elements/bearing/bearing_constraint.c */
 /* The first of the two rows that hold a bearing, or -1: it acts by force, or is none. */
 int32_t mb_bearing_row(const int32_t *force);
 bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t row_count, bool planar);

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....errors import DiagramError, name_list, suggest
 from ...core._ports import Parameter, parameter
-from ..system._joints import Joint
+from ..joints._joint import Joint
 from ..system._reading import read_number
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 from ...core._ports import Kind, Port
 from ..elements._element import AbstractElement, Output
-from ..system._joints import Joint
+from ..joints._joint import Joint
 from ._initial import coordinate_name
 from ._tables import Tables, nearest_first
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..joints._joint import BALL, SLIDE, TURN
 from ._initial import coordinate_name
-from ._tree import COORDINATES, PRISMATIC, REVOLUTE, SPEEDS, SPHERICAL, Link, Tree
+from ._tree import COORDINATES, SPEEDS, Link, Tree
 
 
 def name_states(tree: Tree) -> tuple[str, ...]:
@@ -25,7 +26,7 @@ def name_states(tree: Tree) -> tuple[str, ...]:
                 q[link.q + k] = f"{owner}.{_COORDINATE[link.type].format(k=k, slid=slid)}"
             for k in range(SPEEDS[link.type]):
                 v[link.v + k] = f"{owner}.{_SPEED[link.type].format(k=k, slid=slid)}"
-            slid += link.type == PRISMATIC
+            slid += link.type == SLIDE
         if joint is None:
             continue
         for number in range(len(joint.coordinates)):
@@ -38,11 +39,11 @@ def name_states(tree: Tree) -> tuple[str, ...]:
     return (*q, *v)
 
 
-_COORDINATE = {PRISMATIC: "position[{slid}]", REVOLUTE: "angle", SPHERICAL: "rotation[{k}]"}
+_COORDINATE = {SLIDE: "position[{slid}]", TURN: "angle", BALL: "rotation[{k}]"}
 _SPEED = {
-    PRISMATIC: "velocity[{slid}]",
-    REVOLUTE: "angular_velocity",
-    SPHERICAL: "angular_velocity[{k}]",
+    SLIDE: "velocity[{slid}]",
+    TURN: "angular_velocity",
+    BALL: "angular_velocity[{k}]",
 }
 
 

@@ -12,8 +12,8 @@ from ....errors import DiagramError, name_list, suggest
 from ...core._ports import Parameter, parameter
 from ..analysis._sharing import joint_stiffnesses
 from ..elements._element import Element
+from ..joints._joint import Coordinate, Joint, Row
 from ..system._bodies import Body, Marker
-from ..system._joints import Coordinate, Joint, Row
 from ..system._laws import AbstractLaw
 from ..system._rotations import Array, quaternion_from_rotation
 from ._initial import Kept

@@ -14,91 +14,18 @@ from typing import TYPE_CHECKING, Literal
 
 import networkx as nx
 
-from .... import _contract
 from ....errors import DiagramError
+from ..joints._joint import BALL, SLIDE, TURN, WELD, Chain, Joint
 from ..system._bodies import Body
-from ..system._joints import Joint
 
 if TYPE_CHECKING:
     from ..system._system import System
 
-FIXED, REVOLUTE = _contract.MB_FIXED, _contract.MB_REVOLUTE
-PRISMATIC, SPHERICAL = _contract.MB_PRISMATIC, _contract.MB_SPHERICAL
-SPEEDS = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 3}
-COORDINATES = {FIXED: 0, REVOLUTE: 1, PRISMATIC: 1, SPHERICAL: 4}
+SPEEDS = {WELD: 0, TURN: 1, SLIDE: 1, BALL: 3}
+COORDINATES = {WELD: 0, TURN: 1, SLIDE: 1, BALL: 4}
 
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """How a tree joint is made of elementary ones.
-
-    `steps` are (type, turn before it); turn 1 makes the old x the new z, turn 2 the old y. `end`
-    is the turn that brings the axes back. `coordinates` gives the step, sign and
-    offset of each coordinate of the joint.
-    """
-
-    steps: tuple[tuple[int, int], ...]
-    end: int = 0
-    coordinates: tuple[tuple[int, int, float], ...] = ()
-
-
-_HALF_PI = 1.5707963267948966
-
-# Seen from the first marker of a joint, and from the second.
-SPATIAL_CHAINS: dict[str, tuple[Chain, Chain]] = {
-    "fixed": (Chain(((FIXED, 0),)), Chain(((FIXED, 0),))),
-    "revolute": (
-        Chain(((REVOLUTE, 0),), 0, ((0, 1, 0.0),)),
-        Chain(((REVOLUTE, 0),), 0, ((0, -1, 0.0),)),
-    ),
-    "prismatic": (
-        Chain(((PRISMATIC, 0),), 0, ((0, 1, 0.0),)),
-        Chain(((PRISMATIC, 0),), 0, ((0, -1, 0.0),)),
-    ),
-    "cylindrical": (
-        Chain(((PRISMATIC, 0), (REVOLUTE, 0)), 0, ((0, 1, 0.0), (1, 1, 0.0))),
-        Chain(((PRISMATIC, 0), (REVOLUTE, 0)), 0, ((0, -1, 0.0), (1, -1, 0.0))),
-    ),
-    "spherical": (Chain(((SPHERICAL, 0),)), Chain(((SPHERICAL, 0),))),
-    "universal": (
-        Chain(((REVOLUTE, 0), (REVOLUTE, 1)), 0, ((0, 1, 0.0), (1, 1, -_HALF_PI))),
-        Chain(((REVOLUTE, 0), (REVOLUTE, 2)), 0, ((1, -1, 0.0), (0, -1, -_HALF_PI))),
-    ),
-    "planar": (
-        Chain(
-            ((PRISMATIC, 1), (PRISMATIC, 1), (REVOLUTE, 1)),
-            0,
-            ((0, 1, 0.0), (1, 1, 0.0), (2, 1, 0.0)),
-        ),
-        Chain(
-            ((REVOLUTE, 0), (PRISMATIC, 1), (PRISMATIC, 1)),
-            1,
-            ((1, -1, 0.0), (2, -1, 0.0), (0, -1, 0.0)),
-        ),
-    ),
-    "guide": (
-        Chain(((PRISMATIC, 0), (SPHERICAL, 0)), 0, ((0, 1, 0.0),)),
-        Chain(((SPHERICAL, 0), (PRISMATIC, 0)), 0, ((1, -1, 0.0),)),
-    ),
-    "in_plane": (
-        Chain(((PRISMATIC, 1), (PRISMATIC, 1), (SPHERICAL, 1)), 0, ((0, 1, 0.0), (1, 1, 0.0))),
-        Chain(((SPHERICAL, 0), (PRISMATIC, 1), (PRISMATIC, 1)), 1, ((1, -1, 0.0), (2, -1, 0.0))),
-    ),
-}
-PLANAR_CHAINS: dict[str, tuple[Chain, Chain]] = {
-    "fixed": SPATIAL_CHAINS["fixed"],
-    "revolute": SPATIAL_CHAINS["revolute"],
-    "prismatic": (
-        Chain(((PRISMATIC, 1),), 2, ((0, 1, 0.0),)),
-        Chain(((PRISMATIC, 1),), 2, ((0, -1, 0.0),)),
-    ),
-    "guide": (
-        Chain(((PRISMATIC, 1), (REVOLUTE, 2)), 0, ((0, 1, 0.0), (1, 1, 0.0))),
-        Chain(((REVOLUTE, 0), (PRISMATIC, 1)), 2, ((1, -1, 0.0), (0, -1, 0.0))),
-    ),
-}
-FREE = Chain(((PRISMATIC, 1), (PRISMATIC, 1), (PRISMATIC, 1), (SPHERICAL, 0)))
-FREE_PLANAR = Chain(((PRISMATIC, 1), (PRISMATIC, 1), (REVOLUTE, 1)))
+FREE = Chain(((SLIDE, 1), (SLIDE, 1), (SLIDE, 1), (BALL, 0)))
+FREE_PLANAR = Chain(((SLIDE, 1), (SLIDE, 1), (TURN, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +70,11 @@ class Tree:
 
 def grow_tree(system: System) -> Tree:
     """Choose the tree and number its links outwards from the ground."""
-    chains = PLANAR_CHAINS if system.planar else SPATIAL_CHAINS
     # Closures are distances, which leave five freedoms, and joints at markers that move.
     usable = [
         joint
         for joint in system.joints
-        if joint.kind in chains and not joint.first.motion and not joint.second.motion
+        if joint.type.chains and not joint.first.motion and not joint.second.motion
     ]
     driven = _driven_joints(system, usable)
     wanted = _wanted_joints(system)
@@ -226,8 +152,8 @@ def _add_chain(tree: Tree, system: System, joint: Joint | None, parent: Body, ch
         base = tip = None
     else:
         forward = joint.first.body is parent
-        chains = PLANAR_CHAINS if system.planar else SPATIAL_CHAINS
-        chain = chains[joint.kind][0 if forward else 1]
+        assert joint.type.chains is not None
+        chain = joint.type.chains[0 if forward else 1]
         base = (joint, "i" if forward else "j")
         tip = (joint, "j" if forward else "i")
     first = len(tree.links)

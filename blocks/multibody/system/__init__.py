@@ -1,1 +1,1 @@
-"""What a user describes: a system, its bodies, joints and laws."""
+"""What a user describes: a system, its bodies and laws."""

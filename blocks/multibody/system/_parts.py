@@ -10,8 +10,8 @@ import numpy as np
 
 from ....errors import DiagramError, name_list, suggest
 from ..elements._element import Constraint, Element
+from ..joints._joint import Coordinate, Joint
 from ._bodies import Body, Marker
-from ._joints import Coordinate, Joint
 from ._reading import read_vector
 from ._rotations import Array, freeze
 

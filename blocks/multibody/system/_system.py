@@ -14,8 +14,8 @@ import numpy as np
 from ....errors import DiagramError, name_list
 from ...core._ports import Matrix, Numbers, Parameter, parameter
 from ..elements._table import ElementMethods
+from ..joints._table import JointMethods
 from ._bodies import Body, read_inertia, read_mass
-from ._joint_methods import JointMethods
 from ._reading import read_number, read_rotation, suggest_keywords
 from ._rotations import Array, freeze
 

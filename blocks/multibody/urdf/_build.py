@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import DiagramError, name_list, suggest
+from ..joints._joint import Joint
 from ..system._bodies import OWN_NAMES, Body
-from ..system._joints import Joint
 from ..system._reading import read_number, read_numbers, read_rotation
 from ..system._rotations import Array, frame_along, freeze, rotation_about
 from ._file import Robot, UrdfJoint, read_robot

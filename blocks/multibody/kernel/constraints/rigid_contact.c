@@ -121,10 +121,6 @@ void mb_rigid_place(mb_view *m, int32_t row, const double *d) {
     }
 }
 
-static int32_t rigid_link(const mb_view *m, int32_t marker) {
-    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-}
-
 /* From the velocity dd of the pin less that of the hole, and their accelerations ddd without the contribution of joint accelerations. */
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd) {
     const int32_t *record = rigid_record(m, row);
@@ -139,7 +135,7 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
         m->bias[row] = holds ? r->bias : 0.0;
         return;
     }
-    const int32_t hole = rigid_link(m, record[MB_ROW_I]), pin = rigid_link(m, record[MB_ROW_J]);
+    const int32_t hole = mb_link_of(m, record[MB_ROW_I]), pin = mb_link_of(m, record[MB_ROW_J]);
     const double across = mb_dot(s->F, dd), along = mb_dot(m->row_state[row - 1].F, dd);
     double bias = mb_dot(s->F, ddd) - across * along * inverse, fastest = sqrt(mb_dot(dd, dd));
     r->slip = across;

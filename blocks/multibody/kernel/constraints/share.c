@@ -22,9 +22,6 @@ static const double SHARE_REPORTED = 1e-6;     /* least part of the largest reac
 enum { SHARE_SAMPLE_EVERY = 64 };                 /* steps between samples of the distribution */
 
 static const int32_t *joint_record(const mb_view *m, int32_t n) { return m->joints + n * MB_JOINT_FIELDS; }
-static int32_t share_link_of(const mb_view *m, int32_t marker) {
-    return m->markers[marker * MB_MARKER_FIELDS + MB_MARKER_LINK];
-}
 static bool in_tree(const mb_view *m, const int32_t *joint) { return joint[MB_JOINT_REACTION] < m->link_count; }
 static const int32_t *cut_of(const mb_view *m, const int32_t *joint) {
     return m->cuts + (joint[MB_JOINT_REACTION] - m->link_count) * MB_CUT_FIELDS;
@@ -57,7 +54,7 @@ static double mechanism_size(const mb_view *m) {
         for (int32_t b = 0; b < a; b++) {
             const int32_t j = joint_record(m, b / 2)[MB_JOINT_I + b % 2];
             double apart[3];
-            if (share_link_of(m, i) != share_link_of(m, j)) continue;
+            if (mb_link_of(m, i) != mb_link_of(m, j)) continue;
             mb_sub(m->marker_data[i].p, m->marker_data[j].p, apart);
             largest = fmax(largest, mb_dot(apart, apart));
         }
@@ -229,7 +226,7 @@ static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *o
     const int count = own->pairs && lambda != 0.0 ? own->pairs(m, cut, pairs) : 0;
     for (int n = 0; n < count; n++)
         for (int side = 0; side < 2; side++) {
-            const int32_t link = share_link_of(m, side ? pairs[n].j : pairs[n].i);
+            const int32_t link = mb_link_of(m, side ? pairs[n].j : pairs[n].i);
             const double sign = side ? lambda : -lambda,
                          N[3] = {sign * pairs[n].N[0], sign * pairs[n].N[1], sign * pairs[n].N[2]};
             if (link < 0) continue;
@@ -261,8 +258,8 @@ static void send_multipliers(const mb_view *m, const double *lambda) {
             mb_axpy(lambda[row], state->N_j, N_j);
         }
         if (!any) continue;
-        add_wrench(m, share_link_of(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
-        add_wrench(m, share_link_of(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
+        add_wrench(m, mb_link_of(m, first[MB_ROW_I]), m->cut_state[c].local_i, -1.0, F, N_i);
+        add_wrench(m, mb_link_of(m, first[MB_ROW_J]), m->cut_state[c].local_j, 1.0, F, N_j);
     }
     for (int32_t l = m->link_count - 1; l >= 0; l--) {
         const int32_t parent = m->links[l * MB_LINK_FIELDS + MB_LINK_PARENT];
@@ -367,14 +364,14 @@ static void take_vector(mb_view *m, int32_t vector) {
             mb_pair pairs[2];
             const int count = own->pairs ? own->pairs(m, c, pairs) : 0;
             for (int n = 0; n < count; n++) {
-                const int32_t i = share_link_of(m, pairs[n].i), j = share_link_of(m, pairs[n].j),
+                const int32_t i = mb_link_of(m, pairs[n].i), j = mb_link_of(m, pairs[n].j),
                               common = common_link(m, i, j);
                 reach_joints(m, vector, z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, j, common);
                 reach_joints(m, vector, -z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, i, common);
             }
             continue;
         }
-        const int32_t i = share_link_of(m, first[MB_ROW_I]), j = share_link_of(m, first[MB_ROW_J]),
+        const int32_t i = mb_link_of(m, first[MB_ROW_I]), j = mb_link_of(m, first[MB_ROW_J]),
                       common = common_link(m, i, j);
         reach_joints(m, vector, 1.0, F, N, m->cut_state[c].P_j, j, common);
         reach_joints(m, vector, -1.0, F, N, m->cut_state[c].P_j, i, common);

@@ -31,7 +31,7 @@ from biella.blocks.multibody.drawing._poses import (
 )
 from biella.blocks.multibody.drawing._scene import Scene
 from biella.blocks.multibody.drawing._strokes import hull, zigzag
-from biella.blocks.multibody.drawing._symbols import draw_joint
+from biella.blocks.multibody.drawing._symbols import JointView
 from biella.blocks.multibody.drawing._view import read_view
 from biella.blocks.multibody.system._rotations import quaternion_from_rotation, rotation_about
 from biella.scheduler.results._result import Result
@@ -234,7 +234,8 @@ def test_every_joint_and_element_has_a_sign_unless_said() -> None:
     scene = scene_of(system)
     frame, paper = scene.frames[0], scene.paper
     for joint in system.joints:
-        assert draw_joint(joint, frame, paper, scene.rails[joint.name]), joint.name
+        view = JointView(joint, frame, paper, scene.rails[joint.name])
+        assert joint.entry.draw(view), joint.name
     signs = {
         part.name: len(part.draw(frame, paper)) for part in (*system.elements, *system.drivers)
     }

@@ -12,8 +12,8 @@ from biella import Diagram, simulate
 from biella.blocks.multibody import Linear, System
 from biella.blocks.multibody.analysis._manifold import make_manifold
 from biella.blocks.multibody.elements._coupling import Coupling
+from biella.blocks.multibody.joints._joint import Joint
 from biella.blocks.multibody.plant._tree import grow_tree
-from biella.blocks.multibody.system._joints import Joint
 from biella.errors import BiellaError, BiellaWarning, DiagramError
 from biella.scheduler.engine._engine import Instance
 

@@ -17,8 +17,8 @@ from biella.blocks.core._units import parse_unit
 from biella.blocks.multibody import HuntCrossley, Input, RigidContact, Sine, System, Wear
 from biella.blocks.multibody.elements import _table as table
 from biella.blocks.multibody.elements._element import AbstractElement
+from biella.blocks.multibody.joints._joint import Joint
 from biella.blocks.multibody.plant._outputs import list_outputs
-from biella.blocks.multibody.system._joints import Joint
 from biella.errors import DiagramError
 from biella.scheduler.engine._engine import Instance
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biella.blocks.multibody import Formula, Linear, Sine, System, mechanisms
 from biella.blocks.multibody.equations._euler_parameters import transformations
+from biella.blocks.multibody.joints._table import PLANAR, SPATIAL
 from biella.blocks.multibody.reference_formulations import (
     INDEX_3,
     METHODS,
@@ -39,7 +40,6 @@ from biella.blocks.multibody.reference_formulations._qtz import decompose
 from biella.blocks.multibody.reference_formulations._udwadia_kalaba import (
     accelerations as udwadia_kalaba,
 )
-from biella.blocks.multibody.system._joints import PLANAR, SPATIAL
 from biella.blocks.multibody.system._rotations import rotation_about, skew
 
 Array = NDArray[np.float64]

@@ -19,7 +19,7 @@ from biella.blocks.multibody import (
     System,
     hertz_stiffness,
 )
-from biella.blocks.multibody.elements._clearance import OUTPUTS
+from biella.blocks.multibody.elements.clearance._clearance import OUTPUTS
 
 pytestmark = pytest.mark.engine
 

@@ -21,7 +21,7 @@ from biella.errors import PlanError
 from biella.scheduler.compile.plan._plan import Plan, read_arrays
 from biella.scheduler.engine._engine import Instance
 
-from .plan_cells import with_cell
+from ..plan_cells import with_cell
 
 pytestmark = pytest.mark.engine
 

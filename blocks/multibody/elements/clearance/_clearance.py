@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
-from ..drawing._signs import draw_wall
-from ..drawing._strokes import INK, STEEL, WHITE, Stroke, circle
-from ..system._bodies import Marker
-from ..system._parts import Parts
-from ..system._reading import read_number, suggest_keywords
-from ..system._rotations import Array, freeze
-from ._bushing import Bushing
-from ._element import Element, Output, energy, power
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...drawing._signs import draw_wall
+from ...drawing._strokes import INK, STEEL, WHITE, Stroke, circle
+from ...system._bodies import Marker
+from ...system._parts import Parts
+from ...system._reading import read_number, suggest_keywords
+from ...system._rotations import Array, freeze
+from .._bushing import Bushing
+from .._element import Element, Output, energy, power
 
 if TYPE_CHECKING:
-    from ..drawing._paper import Paper
-    from ..drawing._poses import Snapshot
-    from ..equations._loads import LoadState
-    from ..plant._tables import Tables
+    from ...drawing._paper import Paper
+    from ...drawing._poses import Snapshot
+    from ...equations._loads import LoadState
+    from ...plant._tables import Tables
 
 
 def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:

@@ -1,4 +1,4 @@
-"""Joints: which equations each of them sets, and which coordinates it leaves free.
+"""What a joint is: the entry of its kind, its equations, coordinates and frames.
 
 Conventions, for every part that reads this description:
 
@@ -29,15 +29,20 @@ for all rows: their S and angle rows are those of [P] times -1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .... import _contract as contract
 from ...core._ports import Parameter, parameter
-from ._bodies import Marker
-from ._rotations import Array, freeze, rotation_about
+from ..system._bodies import Body, Marker
+from ..system._rotations import Array, freeze, rotation_about
+
+if TYPE_CHECKING:
+    from ..drawing._strokes import Stroke
+    from ..drawing._symbols import JointView
 
 Axis = Literal["f_i", "g_i", "h_i", "f_j", "g_j", "h_j", ""]
 
@@ -86,55 +91,119 @@ class Coordinate:
         return "force" if self.kind == "length" else "torque"
 
 
+POINT = (Row("S", component=0), Row("S", component=1), Row("S", component=2))
+"""The two markers are at one point; in a plane the first two rows."""
+PARALLEL = (Row("d1", "f_i", "h_j"), Row("d1", "g_i", "h_j"))
+"""The axes h are parallel."""
+ON_LINE = (Row("d2", "f_i"), Row("d2", "g_i"))
+"""Marker j is on the axis h_i."""
+NO_TURN = Row("d1", "f_i", "g_j")
+"""No rotation about h, where the axes h are parallel."""
+ANGLE = Coordinate("angle", of="f_j", start="f_i", about="h_i")
+ALONG_F = Coordinate("length", along="f_i")
+ALONG_G = Coordinate("length", along="g_i")
+ALONG_H = Coordinate("length", along="h_i")
+
+WELD, TURN = contract.MB_FIXED, contract.MB_REVOLUTE
+SLIDE, BALL = contract.MB_PRISMATIC, contract.MB_SPHERICAL
+"""Elementary joints of the tree: none, a turn about z, a slide along z, a ball."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How a tree joint is made of elementary ones.
+
+    Attributes
+    ----------
+    steps
+        (type, turn before it) of each: turn 1 makes the old x the new z, turn 2 the old y.
+    end
+        The turn that restores the axes.
+    coordinates
+        The step, sign and offset of each coordinate of the joint.
+    """
+
+    steps: tuple[tuple[int, int], ...]
+    end: int = 0
+    coordinates: tuple[tuple[int, int, float], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class JointType:
-    """The rows and coordinates of a kind of joint."""
+    """A kind of joint in space, or in a plane.
+
+    Attributes
+    ----------
+    rows, coordinates
+        Its equations, and what they leave free.
+    chains
+        Its form in the tree, seen from the first marker and from the second; None for a joint that
+        only closes loops.
+    frames
+        The frames of a joint whose markers have no full rotation. ``"completed"``: what a marker
+        leaves open is that of the other in the given pose. ``"held"``: also the angle about the
+        axis, because the joint stops it. ``"given"``: those of the markers.
+    takes_axis
+        Whether a joint between two bodies needs ``axis=``.
+    friction_kind
+        Which formula of ``joint_friction.c`` friction from the reaction follows; None if none does.
+    friction_sizes
+        The dimensions of its bearing on which this friction depends.
+    """
 
     rows: tuple[Row, ...]
     coordinates: tuple[Coordinate, ...] = ()
+    chains: tuple[Chain, Chain] | None = None
+    frames: Literal["completed", "held", "given"] = "completed"
+    takes_axis: bool = True
+    friction_kind: int | None = None
+    friction_sizes: tuple[Literal["diameter", "length"], ...] = ("diameter", "length")
 
 
-_POINT = (Row("S", component=0), Row("S", component=1), Row("S", component=2))
-_PARALLEL = (Row("d1", "f_i", "h_j"), Row("d1", "g_i", "h_j"))
-_ON_LINE = (Row("d2", "f_i"), Row("d2", "g_i"))
-_NO_TURN = Row("d1", "f_i", "g_j")
-ANGLE = Coordinate("angle", of="f_j", start="f_i", about="h_i")
-_ALONG_F = Coordinate("length", along="f_i")
-_ALONG_G = Coordinate("length", along="g_i")
-_ALONG_H = Coordinate("length", along="h_i")
+@dataclass(frozen=True, slots=True, eq=False)
+class JointKind:
+    """A kind of joint: all that differs from other kinds.
 
-SPATIAL: dict[str, JointType] = {
-    "fixed": JointType((*_POINT, *_PARALLEL, _NO_TURN)),
-    "revolute": JointType((*_POINT, *_PARALLEL), (ANGLE,)),
-    # [V 1.19] writes d1(f_i, f_j) with f_j at right angles to f_i; here the frames are parallel.
-    "prismatic": JointType((*_PARALLEL, *_ON_LINE, _NO_TURN), (_ALONG_H,)),
-    "cylindrical": JointType((*_PARALLEL, *_ON_LINE), (_ALONG_H, ANGLE)),
-    "spherical": JointType(_POINT),
-    "universal": JointType(
-        (*_POINT, Row("d1", "h_i", "h_j")),
-        (
-            Coordinate("angle", of="h_j", start="f_i", about="h_i"),
-            Coordinate("angle", of="f_j", start="h_i", about="h_j"),
-        ),
-    ),
-    "planar": JointType((*_PARALLEL, Row("d2", "h_i")), (_ALONG_F, _ALONG_G, ANGLE)),
-    "guide": JointType(_ON_LINE, (_ALONG_H,)),
-    "in_plane": JointType((Row("d2", "h_i"),), (_ALONG_F, _ALONG_G)),
-    "distance": JointType((Row("SS"),)),
-}
-"""Joints between markers in space; h is the axis."""
+    Attributes
+    ----------
+    name
+        Such as ``"revolute"``.
+    spatial
+        Its type between markers in space; h is the axis.
+    planar
+        Its type in a plane, where all joints turn about z and f is the direction of a slide; or,
+        if there is none, what a user does instead.
+    draw
+        Returns its symbol, without what belongs to the ground.
+    mount
+        Returns what holds it to the ground, given a direction in which no body is.
+    sleeve
+        Of a joint whose second body, or the first if the second is the ground, is a sleeve on a
+        rail: the shape of that sleeve.
+    check
+        Raises a `DiagramError` unless the two markers suit it; its first argument is the name.
+    read_axis
+        Returns the rotations of two new markers in world axes, from the name of the joint, its
+        bodies and ``axis=``; None for a single direction along h of both.
+    """
 
-PLANAR: dict[str, JointType] = {
-    "fixed": JointType((*_POINT[:2], Row("angle"))),
-    "revolute": JointType(_POINT[:2], (ANGLE,)),
-    "prismatic": JointType((Row("angle"), Row("d2", "g_i")), (_ALONG_F,)),
-    "guide": JointType((Row("d2", "g_i"),), (_ALONG_F, ANGLE)),
-    "distance": JointType((Row("SS"),)),
-}
-"""Joints between markers in a plane; all turn about z, and f is the direction of a slide."""
+    name: str
+    spatial: JointType
+    planar: JointType | str
+    draw: Callable[[JointView], list[Stroke]]
+    mount: Callable[[JointView, Array], list[Stroke]]
+    sleeve: Literal["", "box", "barrel"] = ""
+    check: Callable[[str, Marker, Marker], None] | None = None
+    read_axis: Callable[[str, tuple[Body, Body], Any], tuple[Array, Array]] | None = None
+
+    def type_in(self, planar: bool) -> JointType:
+        """Return its type in a plane or in space."""
+        found = self.planar if planar else self.spatial
+        assert isinstance(found, JointType)
+        return found
 
 
-def joint_frames(kind: str, first: Marker, second: Marker) -> tuple[Array, Array]:
+def joint_frames(of: JointType, first: Marker, second: Marker) -> tuple[Array, Array]:
     """Return the frames of a joint on its two bodies.
 
     The unspecified part of a marker's rotation is taken from the other marker in the given pose:
@@ -142,17 +211,16 @@ def joint_frames(kind: str, first: Marker, second: Marker) -> tuple[Array, Array
     about it, so that they hold the pose that was given.
     """
     frame_i, frame_j = first.rotation, second.rotation
-    planar = first.body.system.planar
-    if planar and kind in ("revolute", "distance"):
+    if of.frames == "given":
         return frame_i, frame_j
     r_ji = second.body.rotation.T @ first.body.rotation
-    holds = kind in ("fixed", "prismatic")
+    holds = of.frames == "held"
     given_i, given_j = first.orientation != "none", second.orientation != "none"
     if not given_j and (given_i or holds):
         return frame_i, freeze(r_ji @ frame_i)
     if not given_i and given_j:
         return freeze(r_ji.T @ frame_j), frame_j
-    if holds and not planar:
+    if holds and not first.body.system.planar:
         if second.orientation == "axis":
             return frame_i, _turn(frame_j, r_ji @ frame_i[:, 0])
         if first.orientation == "axis":
@@ -172,27 +240,36 @@ class Joint:
 
     Attributes
     ----------
-    name, kind
-        Its name, and a key of `SPATIAL` or `PLANAR`.
+    name
+        Its name.
+    entry
+        What its kind of joint is.
     first, second
         Markers i and j.
     frame_i, frame_j
         R_BM of the joint's frame on each body: that of the marker, or the completed rotation of a
         marker that was given without a full rotation.
-    type
-        Its rows and coordinates.
     length
         Of a distance joint, in m.
     """
 
     name: str
-    kind: str
+    entry: JointKind
     first: Marker
     second: Marker
     frame_i: Array
     frame_j: Array
-    type: JointType
     length: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """Return the name of its kind, such as ``"revolute"``."""
+        return self.entry.name
+
+    @property
+    def type(self) -> JointType:
+        """Return its rows, its coordinates and its form in the tree."""
+        return self.entry.type_in(self.first.body.system.planar)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -203,6 +280,17 @@ class Joint:
     def coordinates(self) -> tuple[Coordinate, ...]:
         """Return its coordinates; empty for joints that have none that are simple."""
         return self.type.coordinates
+
+    @property
+    def slide(self) -> Coordinate | None:
+        """Return its displacement, if it has exactly one."""
+        lengths = [one for one in self.coordinates if one.kind == "length"]
+        return lengths[0] if len(lengths) == 1 else None
+
+    @property
+    def is_hinge(self) -> bool:
+        """Whether the angle about its axis is its only coordinate."""
+        return self.coordinates == (ANGLE,)
 
     def given_axis(self, name: str) -> Array:
         """Return one of its axes, such as ``"h_i"``, in the given pose and in world axes."""

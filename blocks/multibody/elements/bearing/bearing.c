@@ -216,7 +216,7 @@ int64_t mb_thinned_memory(const int32_t *forces, int32_t count) {
 }
 
 void mb_start_thinned(const mb_view *m, double t) {
-    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) > 0) m->thinned[MB_FILMS_TIME] = t;
+    if (mb_has_element(m, MB_BEARING)) m->thinned[MB_FILMS_TIME] = t;
 }
 
 /* Velocity and acceleration of the journal's marker relative to the bush's: six numbers. */
@@ -242,7 +242,7 @@ static bool film_unresolved(const double *before, const double *after, double h,
 enum { FILM_COMPARED_EVERY = 31 };
 
 void mb_count_thinned(mb_view *m, double t, const double *q, const double *v) {
-    if (mb_thinned_memory(m->forces, m->head[MB_FORCES]) == 0) return;
+    if (!mb_has_element(m, MB_BEARING)) return;
     double *films = m->thinned, *film_memory = films + MB_FILMS_SIZE;
     const double h = fmax(t - films[MB_FILMS_TIME], 0.0), steps = fmod(films[MB_FILMS_STEPS], FILM_COMPARED_EVERY);
     bool moves = steps >= FILM_COMPARED_EVERY - 2.0 && m->head[MB_INTEGRATOR] != MB_IMPLICIT;

@@ -6,29 +6,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...bearings import (
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....bearings import (
     AbstractBearing,
     FiniteBearing,
     LongBearing,
     MisalignedShortBearing,
     ShortBearing,
 )
-from ...core._ports import Parameter, parameter
-from ..drawing._signs import draw_wall
-from ..drawing._strokes import INK, STEEL, WHITE, Stroke, circle
-from ..system._bodies import Marker
-from ..system._parts import Parts
-from ..system._reading import suggest_keywords
-from ..system._rotations import Array
-from ._element import Element, Output, energy, power
+from ....core._ports import Parameter, parameter
+from ...drawing._signs import draw_wall
+from ...drawing._strokes import INK, STEEL, WHITE, Stroke, circle
+from ...system._bodies import Marker
+from ...system._parts import Parts
+from ...system._reading import suggest_keywords
+from ...system._rotations import Array
+from .._element import Element, Output, energy, power
 
 if TYPE_CHECKING:
-    from ..drawing._paper import Paper
-    from ..drawing._poses import Snapshot
-    from ..equations._loads import LoadState
-    from ..plant._tables import Tables
+    from ...drawing._paper import Paper
+    from ...drawing._poses import Snapshot
+    from ...equations._loads import LoadState
+    from ...plant._tables import Tables
 
 _FILMS = {
     ShortBearing: contract.BL_FILM_SHORT,

@@ -1,0 +1,1 @@
+"""Journal bearings in a mechanism: as a force and as a constraint."""

@@ -1,0 +1,1 @@
+"""Revolute joints with clearance: the contact, its laws and wear."""

@@ -1,0 +1,1 @@
+"""Joints of a mechanism: each kind is one entry."""

@@ -44,11 +44,7 @@ from biella import (
 from biella.blocks import Asynchronous, Expression, Mux, Port, PythonBlock, multibody, python_block
 from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
-from biella.blocks.multibody.drawing import _picture as mechanism_picture
-from biella.blocks.multibody.plant._signals import Signal
 from biella.fmu import export_fmu, export_system
-from biella.scheduler.compile._compiler import compile_diagram
-from biella.scheduler.drawing._draw import draw as draw_diagram
 from biella.scheduler.results._plotting import COLORS, STYLE
 
 DOCS = Path(__file__).parent
@@ -61,15 +57,13 @@ PYTHON: list[Any] = [
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
 PARTS: list[Any] = [
-    Plant, Signal, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
+    Plant, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
     multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.JointFriction,
     multibody.Coupling,
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
-    multibody.hertz_stiffness, mechanism_picture.poses_from_result,
-    AbstractBlock, compile_diagram, draw_diagram, export_fmu, export_system, mechanism_picture.draw,
-    mechanism_picture.animate,
+    multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
 BY_HAND = {"api.md", "blocks.md", "command_line.md", "platforms.md", "versioning.md"}
@@ -316,7 +310,7 @@ def import_path(item: Any) -> str:
     for module in map(importlib.import_module, modules):
         if item.__name__ in module.__all__ and getattr(module, item.__name__) is item:
             return f"{module.__name__}.{item.__name__}"
-    return f"{item.__module__}.{item.__name__}"
+    raise LookupError(f"{item.__module__}.{item.__name__} is not public: remove it from PARTS.")
 
 
 def public_members(kind: type) -> list[tuple[str, Any]]:

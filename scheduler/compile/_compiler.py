@@ -77,42 +77,20 @@ def compile_diagram(
     within: str = "",
     flat: FlatDiagram | None = None,
 ) -> Model:
-    """Check `diagram` and return its `Model`.
+    """Check `diagram` and return its `Model`; `Diagram.compile` documents the other options.
 
     Parameters
     ----------
-    step, solver
-        Instead of the diagram's own.
-    inputs
-        Source blocks to be replaced by inputs of the whole diagram; their first value is the start.
-    outputs
-        Signals to be outputs of the whole diagram, besides those that it declares.
-    coupling, extrapolation
-        Instead of the diagram's own; `Diagram.couple` of single blocks is kept.
-    estimate_error
-        Estimate the error of coupled steps at every n-th tick: each is repeated in halves and in
-        quarters, which costs six steps more.
-    tolerance, events
-        Instead of the diagram's own.
-    replace
-        Blocks by path, also subsystems and inputs of the diagram, and what stands there instead,
-        with the same ports.
-    extra
-        Sources to be added under a name of their own: nothing is connected to them.
-    reroute
-        Outputs, and by which output ``(name, port)`` of an extra source each is taken over: whoever
-        reads the signal, recorders included, gets that one. What the block itself gives is called
-        ``…_simulated``.
     within
-        Path of the block of another diagram that this one runs inside of: seeds that are derived
-        from paths count from the top.
+        Path of the block, in another diagram, that runs this diagram: seeds are derived from paths
+        from the top level.
     flat
-        What `flatten` gave for this diagram, if that is known already.
+        The result of `flatten` for this diagram, if it is already available.
 
     Raises
     ------
     DiagramError
-        With every problem that was found.
+        With all problems that were found.
     """
     settings = read_settings(
         diagram,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import Port, PortRef, Rate
@@ -15,6 +16,8 @@ from .diagram._subsystem import HeldOutput, Subsystem
 
 if TYPE_CHECKING:
     from .diagram._diagram import Diagram
+
+_NONE: Mapping[Any, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class FlatBlock:
     sources: tuple[Source | None, ...] = ()
     shows_guard: int = -1
     """For an output of a conditional subsystem: that subsystem's number."""
-    shown_as: Mapping[int, str] = field(default_factory=dict)
+    shown_as: Mapping[int, str] = field(default_factory=lambda: _NONE)
     """Outputs that go by another name than ``path.port``."""
     bare: bool = False
     """Whether its parameters go by their own names, without the path."""
@@ -123,7 +126,7 @@ class FlatDiagram:
     couplings: tuple[FlatCoupling, ...] = ()
     bonds: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = ()
     """Names of power bonds, with their two inputs as (block, port)."""
-    rerouted: Mapping[str, str] = field(default_factory=dict)
+    rerouted: Mapping[str, str] = field(default_factory=lambda: _NONE)
     """Signals that come from elsewhere than from their blocks: what these give → the signal."""
     within: str = ""
     """Path of the block of another diagram that this one runs inside of, if any."""

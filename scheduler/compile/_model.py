@@ -1,31 +1,31 @@
-"""`Model`: a diagram that is compiled, with all that is known about it."""
+"""`Model`: a compiled diagram, with the results of each stage of the compiler."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...blocks.core._block import NativeBlock
 from ._flatten import FlatDiagram
 from ._order import Order
-from ._port_types import ResolvedPorts
+from ._port_types import PortTypes
 from ._rates import Ticks
-from .coupling._couplings import Component
-from .plan._described import AbstractDescribed
+from .plan._described import AbstractDescribed, freeze
 from .plan._plan import Plan
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model(Plan):
-    """A compiled diagram: its plan, and what the plan was made from.
+    """A compiled diagram: its plan, and the flattened diagram that the plan was made from.
 
-    It is made once, by the compiler, and is immutable: runs, sweeps, exports, linearizations and
-    drawings share it. `Plan.load` gives the plan alone.
+    It is made once, by the compiler, and is immutable, with read-only mappings and tuples: runs,
+    sweeps, exports, linearizations and drawings share it. `Plan.load` returns the plan alone.
 
     Attributes
     ----------
     described
-        What section META of the plan says, as plain data.
+        Content of section META of the plan, as plain data.
     flat
         The blocks without subsystems, in the order of their numbers, and what feeds each.
     ports
@@ -34,18 +34,17 @@ class Model(Plan):
         Of each block, in ticks.
     order
         In which outputs are computed, and the algebraic loops.
-    components
-        The blocks with an internal solver that are advanced together.
     """
 
-    described: dict[str, Any]
+    described: Mapping[str, Any]
     flat: FlatDiagram
-    ports: ResolvedPorts
+    ports: PortTypes
     rates: tuple[Ticks, ...]
     order: Order
-    components: tuple[Component, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "described", freeze(self.described))
         # In place of what `Plan` would read back from the bytes.
         object.__setattr__(self, "meta", self.described)
 
@@ -53,7 +52,8 @@ class Model(Plan):
     def stiff(self) -> dict[str, tuple[str, str]]:
         """Of stiff blocks, by path: a parameter to perturb and an output to watch.
 
-        Only where something answers to them, and where a run can be tried beforehand.
+        Empty if the diagram has no states or internal solvers that respond to the parameter, or
+        has blocks that are not native, which a trial run would affect.
         """
         blocks = [item.block for item in self.flat.blocks]
         stiff = {item.path: item.block.stiff for item in self.flat.blocks if item.block.stiff}
@@ -70,10 +70,13 @@ class Model(Plan):
 class Outline(AbstractDescribed):
     """A diagram that was checked and described, but not encoded: its names, units and widths."""
 
-    described: dict[str, Any]
+    described: Mapping[str, Any]
     flat: FlatDiagram
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "described", freeze(self.described))
+
     @property
-    def meta(self) -> dict[str, Any]:
-        """What section META would say."""
+    def meta(self) -> Mapping[str, Any]:
+        """Content that section META would have."""
         return self.described

@@ -25,14 +25,23 @@ Node = tuple[int, int]
 class Loop:
     """An algebraic loop: calls in order, and the outputs whose values are guessed."""
 
-    body: list[int]
-    tears: list[Node]
-    cycle: list[Node] = field(default_factory=list)
+    body: tuple[int, ...]
+    tears: tuple[Node, ...]
+    cycle: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """Entries ``("call", block)``, ``("loop", loop)``, ``("guard", guard)``, in execution order."""
+
+    entries: tuple[tuple[str, int], ...] = ()
+    loops: tuple[Loop, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An `Order` that is being made."""
 
     entries: list[tuple[str, int]] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
@@ -41,7 +50,12 @@ class Order:
 
 def order_outputs(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[int]]) -> Order:
     """Order the blocks of `flat`; `widths` are those of each block's outputs."""
-    order = Order()
+    draft = _draft_order(flat, rates, widths)
+    return Order(tuple(draft.entries), tuple(draft.loops), tuple(draft.problems))
+
+
+def _draft_order(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[int]]) -> _Draft:
+    order = _Draft()
     graph = _block_graph(flat)
 
     def key(component: Iterable[int]) -> tuple[int, int, int]:
@@ -100,7 +114,7 @@ def _needed_inputs(block: Any) -> set[int]:
 
 
 def _order_component(
-    flat: FlatDiagram, component: set[int], widths: list[list[int]], order: Order
+    flat: FlatDiagram, component: set[int], widths: list[list[int]], order: _Draft
 ) -> None:
     """Order one strongly connected component of blocks at port level, finding its true loops."""
     ports = nx.DiGraph()
@@ -196,11 +210,11 @@ def _tear(component: Any, widths: list[list[int]]) -> Loop:
         for node in nx.lexicographical_topological_sort(calls)
         if _needs_a_call(calls, called, node)
     ]
-    return Loop(body, sorted(tears), cycle)
+    return Loop(tuple(body), tuple(sorted(tears)), tuple(cycle))
 
 
 def find_minor_blocks(
-    flat: FlatDiagram, rates: Sequence[Ticks], with_derivatives: set[int], loops: list[Loop]
+    flat: FlatDiagram, rates: Sequence[Ticks], with_derivatives: set[int], loops: Sequence[Loop]
 ) -> set[int]:
     """Return the continuous blocks whose outputs reach a derivative: all that minor steps call."""
     return find_sources_of(flat, rates, set(), with_derivatives, loops)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import Derived, Kind, Port, Same, Widths
@@ -14,8 +15,7 @@ from ...errors import name_list
 from ._flatten import FlatDiagram, Source
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(NamedTuple):
     """What one port carries."""
 
     width: int | None = None
@@ -24,11 +24,17 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedPorts:
-    """What every port carries, and the values of each block's width symbols."""
+class PortTypes:
+    """Width, unit and kind of every port, by block."""
 
-    inputs: tuple[list[Carried], ...] = ()
-    outputs: tuple[list[Carried], ...] = ()
+    inputs: tuple[tuple[Carried, ...], ...] = ()
+    outputs: tuple[tuple[Carried, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPorts(PortTypes):
+    """Port types and, for the compiler, the values of each block's width symbols."""
+
     widths: tuple[Widths, ...] = ()
 
 
@@ -41,23 +47,37 @@ def resolve_ports(flat: FlatDiagram, steps: Sequence[float]) -> tuple[ResolvedPo
     resolver.propagate()
     resolver.settle_widths()
     resolver.check_connections()
-    return resolver.resolved, resolver.problems
+    return resolver.result(), resolver.problems
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What one port carries, as far as it is known."""
+
+    width: int | None = None
+    unit: Unit | None = None
+    kind: Kind | None = None
 
 
 class _Resolver:
     def __init__(self, flat: FlatDiagram, steps: Sequence[float]) -> None:
         self.flat = flat
         self.problems: list[str] = []
-        self.resolved = ResolvedPorts(
-            tuple([_fixed(port) for port in item.block.inputs] for item in flat.blocks),
-            tuple([_fixed(port) for port in item.block.outputs] for item in flat.blocks),
-            tuple(_widths(step) for step in steps),
-        )
+        self.inputs = [[_fixed(port) for port in item.block.inputs] for item in flat.blocks]
+        self.outputs = [[_fixed(port) for port in item.block.outputs] for item in flat.blocks]
+        self.widths = [_widths(step) for step in steps]
         self.destinations: list[list[tuple[int, int, int]]] = [[] for _ in flat.blocks]
         for number, item in enumerate(flat.blocks):
             for n, source in enumerate(item.sources):
                 if source is not None and source.block >= 0:
                     self.destinations[source.block].append((source.port, number, n))
+
+    def result(self) -> ResolvedPorts:
+        return ResolvedPorts(
+            tuple(_settled(drafts) for drafts in self.inputs),
+            tuple(_settled(drafts) for drafts in self.outputs),
+            tuple(self.widths),
+        )
 
     def propagate(self) -> None:
         waiting = deque(range(len(self.flat.blocks)))
@@ -71,16 +91,13 @@ class _Resolver:
             queued.discard(number)
             self._relate(number)
             for port, target, n in self.destinations[number]:
-                if (
-                    self._flow(self.resolved.outputs[number][port], target, n)
-                    and target not in queued
-                ):
+                if self._flow(self.outputs[number][port], target, n) and target not in queued:
                     queued.add(target)
                     waiting.append(target)
 
-    def _flow(self, source: Carried, number: int, n: int) -> bool:
+    def _flow(self, source: _Draft, number: int, n: int) -> bool:
         """Carry over a wire what the input leaves open; say whether anything is new."""
-        target = self.resolved.inputs[number][n]
+        target = self.inputs[number][n]
         new = False
         if target.width is None and source.width is not None:
             target.width, new = source.width, True
@@ -93,8 +110,8 @@ class _Resolver:
     def _relate(self, number: int) -> None:
         """Apply what a block says about its own ports."""
         block = self.flat.blocks[number].block
-        ins, outs = self.resolved.inputs[number], self.resolved.outputs[number]
-        widths = self.resolved.widths[number]
+        ins, outs = self.inputs[number], self.outputs[number]
+        widths = self.widths[number]
         units: dict[str, Unit] = {}
         kinds: dict[str, Kind] = {}
         for port, carried in _both(block, ins, outs):
@@ -122,8 +139,8 @@ class _Resolver:
     def settle_widths(self) -> None:
         """Give width 1, and kind real, to what nothing determines."""
         for number, item in enumerate(self.flat.blocks):
-            ins, outs = self.resolved.inputs[number], self.resolved.outputs[number]
-            widths = self.resolved.widths[number]
+            ins, outs = self.inputs[number], self.outputs[number]
+            widths = self.widths[number]
             for port in (*item.block.inputs, *item.block.outputs):
                 if isinstance(port.width, str):
                     widths.setdefault(port.width, 1)
@@ -137,7 +154,7 @@ class _Resolver:
     def check_connections(self) -> None:
         for number, item in enumerate(self.flat.blocks):
             for n, (port, carried) in enumerate(
-                zip(item.block.inputs, self.resolved.inputs[number], strict=True)
+                zip(item.block.inputs, self.inputs[number], strict=True)
             ):
                 source = item.sources[n] if n < len(item.sources) else None
                 if source is None:
@@ -153,7 +170,7 @@ class _Resolver:
         for border in self.flat.borders:
             self._check_wire(border.source, border.path, _fixed(border.port))
 
-    def _check_wire(self, source: Source, taker: str, wanted: Carried) -> None:
+    def _check_wire(self, source: Source, taker: str, wanted: _Draft) -> None:
         giver, given = self._giver(source)
         if given.width != wanted.width:
             self.problems.append(
@@ -186,10 +203,10 @@ class _Resolver:
                 f"{_turns(given.unit, wanted.unit) or self._alternatives(source, wanted)}"
             )
 
-    def _wanted(self, number: int, port: Port, carried: Carried) -> Carried:
+    def _wanted(self, number: int, port: Port, carried: _Draft) -> _Draft:
         """What the port takes according to its own block, not to the wire."""
         block = self.flat.blocks[number].block
-        widths = self.resolved.widths[number]
+        widths = self.widths[number]
         width = port.width if isinstance(port.width, int) else carried.width
         if isinstance(port.width, str):
             width = widths[port.width]
@@ -197,34 +214,30 @@ class _Resolver:
         if isinstance(port.unit, Same):
             unit = self._shared_unit(block, number, port.unit)
         elif isinstance(port.unit, Derived):
-            unit = _derive(port.unit, block, self.resolved.inputs[number])
+            unit = _derive(port.unit, block, self.inputs[number])
         kind = carried.kind if isinstance(port.kind, Same) else port.kind
         if isinstance(port.kind, Same):
-            for other, known in _both(
-                block, self.resolved.inputs[number], self.resolved.outputs[number]
-            ):
+            for other, known in _both(block, self.inputs[number], self.outputs[number]):
                 if other.kind == port.kind and known.kind:
                     kind = known.kind
                     break
-        return Carried(width, unit, kind)
+        return _Draft(width, unit, kind)
 
     def _shared_unit(self, block: AbstractBlock, number: int, label: Same) -> Unit | None:
-        for port, carried in _both(
-            block, self.resolved.inputs[number], self.resolved.outputs[number]
-        ):
+        for port, carried in _both(block, self.inputs[number], self.outputs[number]):
             if port.unit == label and carried.unit is not None:
                 return carried.unit
         return None
 
-    def _giver(self, source: Source) -> tuple[str, Carried]:
+    def _giver(self, source: Source) -> tuple[str, _Draft]:
         if source.block < 0:
             item = self.flat.inputs[-1 - source.block]
             return item.name, _fixed(item.port)
         item_block = self.flat.blocks[source.block]
         port = item_block.block.outputs[source.port]
-        return f"{item_block.path}.{port.name}", self.resolved.outputs[source.block][source.port]
+        return f"{item_block.path}.{port.name}", self.outputs[source.block][source.port]
 
-    def _alternatives(self, source: Source, wanted: Carried) -> str:
+    def _alternatives(self, source: Source, wanted: _Draft) -> str:
         """Other outputs of the giving block that would fit."""
         if source.block < 0:
             return ""
@@ -233,9 +246,7 @@ class _Resolver:
             return ""
         fitting = [
             f"`{item.path}.{port.name}` ({carried.unit})"
-            for port, carried in zip(
-                item.block.outputs, self.resolved.outputs[source.block], strict=True
-            )
+            for port, carried in zip(item.block.outputs, self.outputs[source.block], strict=True)
             if carried.width == wanted.width
             and carried.unit is not None
             and wanted.unit is not None
@@ -255,21 +266,23 @@ _KIND_ADVICE: dict[tuple[Kind | None, Kind | None], str] = {
 }
 
 
-def _fixed(port: Port) -> Carried:
-    return Carried(
+def _settled(drafts: Sequence[_Draft]) -> tuple[Carried, ...]:
+    return tuple([Carried(draft.width, draft.unit, draft.kind) for draft in drafts])
+
+
+def _fixed(port: Port) -> _Draft:
+    return _Draft(
         port.width if isinstance(port.width, int) else None,
         port.unit if isinstance(port.unit, Unit) else None,
         port.kind if isinstance(port.kind, str) else None,
     )
 
 
-def _both(
-    block: AbstractBlock, ins: list[Carried], outs: list[Carried]
-) -> list[tuple[Port, Carried]]:
+def _both(block: AbstractBlock, ins: list[_Draft], outs: list[_Draft]) -> list[tuple[Port, _Draft]]:
     return [*zip(block.inputs, ins, strict=True), *zip(block.outputs, outs, strict=True)]
 
 
-def _derive(rule: Derived, block: AbstractBlock, ins: list[Carried]) -> Unit | None:
+def _derive(rule: Derived, block: AbstractBlock, ins: list[_Draft]) -> Unit | None:
     units = [ins[block.input_index[name]].unit for name in rule.of]
     return None if any(unit is None for unit in units) else rule.compute(*units)
 
@@ -286,7 +299,7 @@ def _turns(given: Unit, wanted: Unit) -> str:
     return ""
 
 
-def _signals(carried: Carried) -> str:
+def _signals(carried: _Draft) -> str:
     number = "1 signal" if carried.width == 1 else f"{carried.width} signals"
     return number if carried.unit is None else f"{number} in {carried.unit}"
 

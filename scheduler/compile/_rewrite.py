@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import Port, main_output
@@ -85,10 +86,10 @@ def reroute_outputs(flat: FlatDiagram, reroute: Mapping[str, tuple[str, str]]) -
         moved[old] = new
         path = blocks[old.block].output_path(old.port)
         for at, shown in ((old, f"{path}_simulated"), (new, path)):
-            shown_as = {**blocks[at.block].shown_as, at.port: shown}
+            shown_as = MappingProxyType({**blocks[at.block].shown_as, at.port: shown})
             blocks[at.block] = replace(blocks[at.block], shown_as=shown_as)
         rerouted[f"{path}_simulated"] = path
-    flat = replace(_complain(flat, *problems), rerouted=rerouted)
+    flat = replace(_complain(flat, *problems), rerouted=MappingProxyType(rerouted))
     same = {n: n for n in range(len(blocks))}
     return _rebuild(flat, blocks, same, redirect=moved.get)
 

@@ -93,7 +93,7 @@ class Worker:
         run, computation = self._run, self._computation
         due, pause = 0, min(run.plan.step, 1e-3)
         while run.running:
-            frame = run._mailbox.take()
+            frame = run._pipes.mailbox.take()
             if frame is None or frame[0] < due:
                 run._over.wait(pause)
                 continue

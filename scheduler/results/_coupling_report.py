@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log2
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compile.coupling._coupling_options import ITERATED, CouplingWarning
+from ..compile.plan._described import thaw
 from ..engine._library import contract
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ def read_couplings(instance: Instance) -> list[dict[str, Any]]:
             sums = {
                 name: table[k * n + at : k * n + at + width].tolist() for name, k in ARRAYS.items()
             }
-            signals.append({**signal, **sums})
+            signals.append({**thaw(signal), **sums})
         bonds = [{**bond, **_read_bond(instance, bond)} for bond in item["bonds"]]
-        found.append({**item, **numbers, "signals": signals, "bonds": bonds})
+        found.append({**thaw(item), **numbers, "signals": signals, "bonds": bonds})
     return found
 
 
-def _read_bond(instance: Instance, bond: dict[str, Any]) -> dict[str, float]:
+def _read_bond(instance: Instance, bond: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers of a bond in W and J."""
     slot, factor = bond["slot"], bond["factor"]
     return {name: factor * float(instance.values[slot + k]) for name, k in BOND.items()}
@@ -88,7 +89,7 @@ def warn_of_created_energy(instance: Instance) -> None:
         _warn_of_worst(
             instance, item["members"], item["method"], item["extrapolation"], item["bonds"]
         )
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for item in instance.plan.exchanges:
         groups.setdefault(tuple(item["members"]), []).append(item)
     for members, bonds in groups.items():
@@ -100,9 +101,9 @@ def _warn_of_worst(
     members: Sequence[str],
     method: str,
     extrapolation: int,
-    bonds: Sequence[dict[str, Any]],
+    bonds: Sequence[Mapping[str, Any]],
 ) -> None:
-    worst: tuple[float, dict[str, Any], dict[str, float]] | None = None
+    worst: tuple[float, Mapping[str, Any], dict[str, float]] | None = None
     for bond in bonds:
         found = _read_bond(instance, bond)
         created, at_once = abs(found["energy"]), found["highest"] - found["lowest"]

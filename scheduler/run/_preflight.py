@@ -41,7 +41,7 @@ Array = npt.NDArray[np.float64]
 
 def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
     """Warn of blocks that would run badly with their step, or with the diagram's solver."""
-    steps = [widths.step for widths in model.ports.widths]
+    steps = [max(rate.period, 1) * model.step for rate in model.rates]
     texts = [
         (item, item.block.warn_of_step(step, model.solver))
         for item, step in zip(model.flat.blocks, steps, strict=True)

@@ -21,6 +21,7 @@ from ..._deprecation import renamed_keywords
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram._diagram import Diagram
 from ..compile.diagram._solver_options import Tolerance
+from ..compile.plan._described import thaw
 from ..compile.plan._plan import Plan, PortInfo
 from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..engine._library import contract
@@ -249,7 +250,7 @@ def describe_run(plan: Plan) -> dict[str, object]:
         "solver": plan.solver,
         "plan_hash": plan.hash,
         "stopped": None,
-        "scopes": [view for view in plan.meta["scopes"] if view["labels"]],
+        "scopes": [thaw(view) for view in plan.meta["scopes"] if view["labels"]],
         "together": [
             block.path
             for block, record in zip(plan.blocks, plan.block_records, strict=True)

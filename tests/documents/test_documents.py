@@ -141,6 +141,11 @@ SEE = re.compile(r"\b[Ss]ee(?: also)?\s+`([^`\s]+)`")
 DOTTED = re.compile(r"`((?:biella|[A-Z]\w+)\.[\w.]+)`")
 
 
+def test_the_reference_has_public_paths_only(reference):
+    for page, text in reference.write_reference().items():
+        assert not re.findall(r"\b\w+\._(?!_)\w+", text), page
+
+
 def test_cross_references_of_the_reference_are_links(reference):
     """Each "see `X`" leads to a section; what has none is left without a link, and is dead."""
     files = {

@@ -316,7 +316,30 @@ class System(JointMethods, ElementMethods):
         view: str | Sequence[float] | None = None,
         title: str | None = None,
     ) -> SystemFigure:
-        """Draw the mechanism, in the poses that were given; see `drawing._picture.draw`."""
+        """Draw the mechanism with the names of its parts.
+
+        Planar motion is drawn in its plane, with axes in m. Other mechanisms are viewed obliquely
+        from above, with the world axes and a scale. Labels without free space are omitted.
+
+        Parameters
+        ----------
+        path
+            File of the picture: ``.png``, ``.svg`` or ``.pdf``. Equal systems have equal files.
+        poses
+            ``(times, positions, quaternions)``, or a result with recorded poses: the first pose is
+            drawn. By default the poses in the description of the bodies.
+        view
+            ``"xy"``, ``"xz"``, ``"yz"``, ``"zx"``, or a direction (x, y, z) to the eye; by default
+            chosen from the motion.
+        title
+            Replaces the name of the system; ``""`` for none.
+
+        Raises
+        ------
+        DiagramError
+            If the system has nothing to draw, `poses` or `view` is invalid, or `path` has another
+            extension.
+        """
         from ..drawing._picture import draw
 
         return draw(self, path, poses=poses, view=view, title=title)
@@ -334,7 +357,35 @@ class System(JointMethods, ElementMethods):
         prefix: str | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Path:
-        """Show a recorded motion as a GIF, MP4 or PNG; see `drawing._picture.animate`."""
+        """Write a recorded motion as an animation, and return its path.
+
+        Parameters
+        ----------
+        result
+            Result of a run with recorded poses, or ``(times, positions, quaternions)``. A result
+            must have the signals ``<prefix>.<body>.position`` and ``<prefix>.<body>.rotation`` of
+            every body.
+        path
+            ``.gif``; ``.mp4``, which requires the program ffmpeg; or ``.png``, one picture with
+            several poses, earlier ones paler.
+        traces
+            Markers whose paths are drawn, such as ``("rod.tip",)``.
+        fps
+            Frames per second. A GIF is timed in hundredths of a second: 100, 50, 33.3, 25, 20 ….
+        speed
+            Seconds of motion per second of animation: 0.1 is slow motion.
+        view, title
+            As in `draw`.
+        prefix
+            Path of the block with the mechanism; found if the result has only one.
+        progress
+            Called after each frame with the number of frames written and their total.
+
+        Raises
+        ------
+        DiagramError
+            If the result has no motion, a trace is not a marker, or the file cannot be written.
+        """
         from ..drawing._picture import animate
 
         return animate(

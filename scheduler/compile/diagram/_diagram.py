@@ -387,7 +387,35 @@ class Diagram:
     def compile(self, **options: Any) -> Model:
         """Check the diagram and return its `Model`; all problems are reported together.
 
-        See `biella.scheduler.compile._compiler.compile_diagram` for the options.
+        Parameters
+        ----------
+        step, solver
+            Override those of the diagram.
+        inputs
+            Source blocks to replace by inputs of the whole diagram; the default of such an input is
+            the initial output of its block.
+        outputs
+            Signals to make outputs of the whole diagram, in addition to the declared ones.
+        coupling, extrapolation
+            Override those of the diagram; settings of single blocks by `couple` are kept.
+        estimate_error
+            Estimate the coupling error at every n-th tick: the step is repeated in halves and in
+            quarters, which costs six additional steps. 0 for none.
+        tolerance, events
+            Override those of the diagram.
+        replace
+            Blocks to use in place of those at the given paths, with ports of the same names. A path
+            may also name a subsystem or an input of the diagram.
+        extra
+            Source blocks to add, by name; nothing is connected to them.
+        reroute
+            Outputs to replace, each by the output ``(name, port)`` of an extra source, for all
+            readers and recorders. The output of the block itself is recorded as ``…_simulated``.
+
+        Raises
+        ------
+        DiagramError
+            If the diagram has errors; the message lists all of them.
 
         Warns
         -----
@@ -399,9 +427,23 @@ class Diagram:
         return model
 
     def draw(self, path: str | Path | None = None, *, title: str | None = None) -> ShownFigure:
-        """Draw the diagram; the extension of `path` decides the format.
+        """Draw the block diagram from left to right.
 
-        See `biella.scheduler.drawing._draw.draw`.
+        Wires and outlines are colored by rate. Vectors are thick and labeled with their width.
+        Subsystems are framed with their blocks inside. A diagram that does not compile is drawn
+        without rates.
+
+        Parameters
+        ----------
+        path
+            File of the picture: ``.svg``, ``.pdf`` or ``.png``. Equal diagrams have equal files.
+        title
+            Replaces the name of the diagram; ``""`` for none.
+
+        Raises
+        ------
+        DiagramError
+            If `path` has another extension.
         """
         from ...drawing._draw import draw
 

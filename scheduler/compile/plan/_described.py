@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -68,13 +69,31 @@ class BlockInfo:
     parameters: tuple[ParameterInfo, ...]
 
 
+def freeze(value: Any) -> Any:
+    """Return plain data as read-only mappings and tuples; tuples are taken as they are."""
+    if isinstance(value, dict):
+        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    if isinstance(value, list):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Return a copy of frozen data as dicts and lists, for a result that its owner may change."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [thaw(item) for item in value]
+    return value
+
+
 class AbstractDescribed(ABC):
     """Something that is described by the content of section META of a plan."""
 
     @property
     @abstractmethod
-    def meta(self) -> dict[str, Any]:
-        """The description as plain data."""
+    def meta(self) -> Mapping[str, Any]:
+        """The description as plain, read-only data."""
 
     @property
     def name(self) -> str:
@@ -102,37 +121,38 @@ class AbstractDescribed(ABC):
         return tuple(_block_info(item) for item in self.meta["blocks"])
 
     @cached_property
-    def inputs(self) -> dict[str, PortInfo]:
+    def inputs(self) -> Mapping[str, PortInfo]:
         """Inputs of the whole diagram."""
-        return {item[0]: PortInfo(*item) for item in self.meta["inputs"]}
+        return MappingProxyType({item[0]: PortInfo(*item) for item in self.meta["inputs"]})
 
     @cached_property
-    def outputs(self) -> dict[str, PortInfo]:
+    def outputs(self) -> Mapping[str, PortInfo]:
         """Outputs of the whole diagram, by their name in it."""
-        return {item[0]: PortInfo(*item) for item in self.meta["outputs"]}
+        return MappingProxyType({item[0]: PortInfo(*item) for item in self.meta["outputs"]})
 
     @cached_property
-    def signals(self) -> dict[str, PortInfo]:
-        """Every output of every block, the diagram's own inputs, what couplings tell; by path."""
+    def signals(self) -> Mapping[str, PortInfo]:
+        """Every block output, diagram input and diagnostic signal of a coupling, by path."""
         found = {port.path: port for block in self.blocks for port in block.outputs}
-        told = (PortInfo(*port) for item in self.couplings for port in item["ports"])
-        return found | self.inputs | {port.path: port for port in told}
+        diagnostic = (PortInfo(*port) for item in self.couplings for port in item["ports"])
+        found |= self.inputs
+        return MappingProxyType(found | {port.path: port for port in diagnostic})
 
     @property
-    def couplings(self) -> list[dict[str, Any]]:
+    def couplings(self) -> tuple[Mapping[str, Any], ...]:
         """The blocks with an internal solver that are advanced together, and how."""
-        return list(self.meta.get("couplings", []))
+        return tuple(self.meta.get("couplings", ()))
 
     @property
-    def exchanges(self) -> list[dict[str, Any]]:
+    def exchanges(self) -> tuple[Mapping[str, Any], ...]:
         """The powers between blocks that exchange held signals once a step."""
-        return list(self.meta.get("exchanges", []))
+        return tuple(self.meta.get("exchanges", ()))
 
     @cached_property
-    def aliases(self) -> dict[str, str]:
+    def aliases(self) -> Mapping[str, str]:
         """Other names of signals: a block's, of its main output; the diagram's own outputs."""
         short = {}
-        rerouted: dict[str, str] = self.meta.get("rerouted", {})
+        rerouted: Mapping[str, str] = self.meta.get("rerouted", {})
         for block in self.blocks:
             paths = [rerouted.get(port.path, port.path) for port in block.outputs]
             paths = [path for path in paths if path.startswith(f"{block.path}.")]
@@ -141,17 +161,18 @@ class AbstractDescribed(ABC):
             if main is not None:
                 short[block.path] = paths[names.index(main)]
         by_slot = {port.slot: path for path, port in self.signals.items()}
-        return short | {name: by_slot[port.slot] for name, port in self.outputs.items()}
+        outputs = {name: by_slot[port.slot] for name, port in self.outputs.items()}
+        return MappingProxyType(short | outputs)
 
     @cached_property
-    def parameters(self) -> dict[str, ParameterInfo]:
+    def parameters(self) -> Mapping[str, ParameterInfo]:
         """Every parameter, by path."""
-        return {p.path: p for block in self.blocks for p in block.parameters}
+        return MappingProxyType({p.path: p for block in self.blocks for p in block.parameters})
 
     @cached_property
-    def loops(self) -> list[list[str]]:
+    def loops(self) -> tuple[tuple[str, ...], ...]:
         """The algebraic loops, each as the ports around it."""
-        return [list(loop) for loop in self.meta["loops"]]
+        return tuple(tuple(loop) for loop in self.meta["loops"])
 
     def find_signal(self, path: str) -> PortInfo:
         """Return the signal at `path`, or raise an error that lists what there is."""
@@ -179,7 +200,7 @@ class AbstractDescribed(ABC):
         )
 
 
-def _block_info(item: list[Any]) -> BlockInfo:
+def _block_info(item: tuple[Any, ...]) -> BlockInfo:
     path, type_name, rate, inputs, outputs, parameters = item
     return BlockInfo(
         path,

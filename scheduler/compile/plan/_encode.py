@@ -22,7 +22,7 @@ from .._derived import derive_value
 from .._flatten import FlatDiagram, Source
 from .._model import Model
 from .._order import Order, find_minor_blocks, find_sources_of
-from .._port_types import ResolvedPorts
+from .._port_types import PortTypes, ResolvedPorts
 from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 from ..coupling._coupling_options import METHODS
 from ..coupling._couplings import Component, Exchange
@@ -150,10 +150,9 @@ class Encoder:
             external,
             described=described,
             flat=self.flat,
-            ports=self.ports,
+            ports=PortTypes(self.ports.inputs, self.ports.outputs),
             rates=self.rates,
             order=self.order,
-            components=tuple(self.couplings),
         )
 
     def _step_control(self) -> Any:

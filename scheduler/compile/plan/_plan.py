@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from ._described import (
     BlockInfo,
     ParameterInfo,
     PortInfo,
+    freeze,
     read_value,
     slots_of,
 )
@@ -95,15 +97,15 @@ BLOCK_RECORD = np.dtype(
 
 @dataclass(frozen=True, eq=False)
 class Plan(AbstractDescribed):
-    """An immutable compiled diagram, as bytes; `Model` knows what they were made from as well.
+    """An immutable compiled diagram, as bytes; a `Model` also holds their sources.
 
     Attributes
     ----------
     data
-        The bytes that the engine loads; equal diagrams give equal bytes.
+        The bytes that the engine loads; equal diagrams have equal bytes.
     python_blocks
         Blocks that run in this process, by number; a plan that has any cannot be saved.
-    foreign
+    external
         Blocks that need something else than the plan, such as the file of an FMU, by number;
         likewise.
     """
@@ -112,13 +114,17 @@ class Plan(AbstractDescribed):
     python_blocks: Mapping[int, PythonBlock]
     external: Mapping[int, ExternalBlock] = field(default_factory=dict)
 
-    @cached_property
-    def sections(self) -> dict[str, bytes]:
-        """The raw sections by tag."""
-        return read_sections(self.data)
+    def __post_init__(self) -> None:
+        for name in ("python_blocks", "external"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @cached_property
-    def meta(self) -> dict[str, Any]:
+    def sections(self) -> Mapping[str, bytes]:
+        """The raw sections by tag."""
+        return MappingProxyType(read_sections(self.data))
+
+    @cached_property
+    def meta(self) -> Mapping[str, Any]:
         """Content of the section META."""
         try:
             meta = json.loads(self.sections["META"])
@@ -126,7 +132,8 @@ class Plan(AbstractDescribed):
             raise PlanError("its description cannot be read.") from None
         if not isinstance(meta, dict) or not meta.keys() >= _META_KEYS:
             raise PlanError("its description is not complete.")
-        return meta
+        frozen: Mapping[str, Any] = freeze(meta)
+        return frozen
 
     @cached_property
     def hash(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....blocks.basic.routing._sinks import Record, Scope
@@ -70,14 +71,14 @@ class Describer:
             "step": self.layout.step,
             "start": self.layout.settings.start,
             "solver": self.layout.solver,
-            "blocks": blocks,
-            "inputs": inputs,
-            "outputs": outputs,
+            "blocks": tuple(blocks),
+            "inputs": tuple(inputs),
+            "outputs": tuple(outputs),
             "dependencies": [self._dependencies(source) for _, source in self.flat.outputs],
             "loops": [name_cycle(self.flat, loop.cycle) for loop in self.layout.order.loops],
             "scopes": self._scopes(),
             "guards": [guard.path for guard in self.flat.guards],
-            "order": [[kind, index] for kind, index in self.layout.order.entries],
+            "order": self.layout.order.entries,
         }
         if self.flat.rerouted:
             described["rerouted"] = dict(self.flat.rerouted)
@@ -224,10 +225,10 @@ class Describer:
             if item.declared and Source(-1 - n, 0) in reached
         ]
 
-    def _describe_block(self, number: int, item: FlatBlock) -> list[Any]:
+    def _describe_block(self, number: int, item: FlatBlock) -> tuple[Any, ...]:
         block = item.block
         rate = self.rates[number]
-        outputs = [
+        outputs = tuple(
             self._port(item.output_path(n), slot, carried, port, rate.period > 0)
             for n, (port, slot, carried) in enumerate(
                 zip(
@@ -237,7 +238,7 @@ class Describer:
                     strict=True,
                 )
             )
-        ]
+        )
         inputs = []
         for n, (port, carried) in enumerate(
             zip(block.inputs, self.ports.inputs[number], strict=True)
@@ -252,31 +253,31 @@ class Describer:
                 slot += parameter.value.size
                 continue
             unit = None if parameter.unit is None else str(parameter.unit)
-            parameters.append([
-                prefix + parameter.name, slot, list(parameter.value.shape), unit,
+            parameters.append((
+                prefix + parameter.name, slot, parameter.value.shape, unit,
                 parameter.doc, parameter.tunable,
-            ])  # fmt: skip
+            ))  # fmt: skip
             causality = _TUNABLE_PARAMETER if parameter.tunable else _FIXED_PARAMETER
             for k in range(parameter.value.size):
                 self.variables += [slot + k, 0, causality]
             slot += parameter.value.size
-        return [
+        return (
             item.path,
             type(block).__name__,
             rate.describe(self.layout.step),
-            inputs,
+            tuple(inputs),
             outputs,
-            parameters,
-        ]
+            tuple(parameters),
+        )
 
     def _port(
         self, path: str, slot: int, carried: Carried, port: Port, sampled: bool = False
-    ) -> list[Any]:
+    ) -> tuple[Any, ...]:
         unit = None if carried.unit is None else str(carried.unit)
-        return [path, slot, carried.width or 1, unit, carried.kind or "real", port.doc, sampled]
+        return path, slot, carried.width or 1, unit, carried.kind or "real", port.doc, sampled
 
 
-def name_cycle(flat: FlatDiagram, cycle: list[tuple[int, int]]) -> list[str]:
+def name_cycle(flat: FlatDiagram, cycle: Sequence[tuple[int, int]]) -> list[str]:
     names = [flat.blocks[b].output_path(o) for b, o in cycle]
     return [*names, names[0]] if names else []
 

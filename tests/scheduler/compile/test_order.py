@@ -43,7 +43,7 @@ def test_a_block_runs_after_what_feeds_it_in_whatever_order_they_were_added(seed
         d.connect(blocks[a], blocks[b])
     d.connect(blocks["g11"], d["end"])
     order, calls = order_of(d)
-    assert order.loops == [] and order.problems == []
+    assert order.loops == () and order.problems == ()
     assert [name for name in calls if name != "end"] == names
 
 
@@ -66,5 +66,5 @@ def test_a_cycle_is_a_loop_only_without_a_state_in_it(middle, loops):
 def test_what_is_legal_per_port_pair_is_never_a_loop(crossed):
     crossed.algebraic_loops = "error"
     plan = crossed.compile()
-    assert plan.loops == []
+    assert plan.loops == ()
     assert simulate(plan, 0.01)["pair.y2"][-1] == 90.0

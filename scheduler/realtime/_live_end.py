@@ -1,0 +1,171 @@
+"""End of a live run: its result, the error or lost rows to report, and its timing statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...errors import BiellaError, BlockError, DeviceError, OverrunError
+from ..engine._engine import DIAGNOSTIC_RUN
+from ..results._captures import read_captures
+from ..results._coupling_report import read_couplings, warn_of_created_energy
+from ..results._signals import ResultError
+from .loop._pace import (
+    END_CANCEL,
+    END_DEVICE,
+    END_NAMES,
+    END_OVERRUN,
+    END_STOP,
+    END_TIME,
+    Histogram,
+)
+
+if TYPE_CHECKING:
+    from ._live import LiveRun
+
+_GAPS_SHOWN = 3
+
+
+def finish(run: LiveRun) -> None:
+    """Create the result from the recorded rows."""
+    instance, info = run._instance, run._recorder.info
+    run._recorder.settle()
+    info["wall_time"] = time.perf_counter() - run._began
+    info["ticks"] = int(run._pace.done)
+    info["stopped"] = _stopped(run)
+    if run.plan.couplings:
+        info["couplings"] = read_couplings(instance)
+    info["realtime"] = report = describe(run)
+    if report["rows_lost"] or report["entries_lost"]:
+        info["recording"] = run._loss = _describe_loss(run, report)
+    run._recorder.captures = read_captures(instance)
+    run._result = run._recorder.close()
+    _handle_status(run)
+    instance.warn(DIAGNOSTIC_RUN)
+    warn_of_created_energy(instance)
+
+
+def _handle_status(run: LiveRun) -> None:
+    """Store the error that ended the run, if `wait` must raise it."""
+    failure: BiellaError | None = None
+    if run._pace.end == END_OVERRUN:
+        failure = OverrunError(f"the run was ended at t = {run.time:.9g} s: {run._pace.reason}.")
+    elif run._pace.end == END_DEVICE:
+        failure = DeviceError(
+            f"the run was ended at t = {run.time:.9g} s: {run._pace.reason}.{_advise_on_loss(run)}"
+        )
+    elif isinstance(run._failure, BlockError):
+        failure = run._failure  # of a worker
+    elif run._status < 0:
+        try:
+            run._instance.check(run._status)
+        except BlockError as error:
+            failure = error
+    if failure is None and run._failure is None and run._loss and not _rows_recorded(run):
+        failure = ResultError(run._loss)
+    if failure is not None:
+        failure.result = run._result  # type: ignore[attr-defined]
+        run._failure = failure
+
+
+def _describe_loss(run: LiveRun, report: Mapping[str, Any]) -> str:
+    """Describe the extent of the recording, the missing rows and the cause."""
+    recorder, lost, entries = run._recorder, report["rows_lost"], report["entries_lost"]
+    texts = []
+    if lost:
+        kept = recorder.rows_kept
+        start, step = run.plan.start_time, run.plan.step
+        gaps = [gap for gap in report["gaps"] if gap["of"] == "rows"]
+        spans = [
+            f"t = {start + gap['first'] * step:.9g} to {start + gap['last'] * step:.9g} s"
+            for gap in gaps[:_GAPS_SHOWN]
+        ]
+        if len(gaps) > _GAPS_SHOWN:
+            spans.append(f"{len(gaps) - _GAPS_SHOWN} more gaps")
+        texts.append(
+            f"{kept} of {kept + lost} rows are recorded {recorder.place}; lost: {', '.join(spans)}."
+        )
+    if entries:
+        texts.append(
+            f"{entries} entries of the input log are lost: the run can be replayed up to its "
+            f"first gap only."
+        )
+    cause = recorder.trouble or "The recorder was too slow."
+    texts.append(f"{cause} Free some space, record fewer signals, or not every tick.")
+    if recorder.left_alone and not recorder.rows_kept:
+        texts.append(f"`{recorder.left_alone}` still has the earlier recording.")
+    return " ".join(texts)
+
+
+def _rows_recorded(run: LiveRun) -> int:
+    return 0 if run._result is None else run._result.length
+
+
+def _advise_on_loss(run: LiveRun) -> str:
+    """Return advice for a device from which no frame was ever received."""
+    counts = list(run._devices.values())[run._pace.lost_device].counts
+    if counts["frames"] or not counts["losses"]:
+        return ""
+    if counts["corrupt"]:
+        return (
+            " What came was no frame of its inputs: do the baud rate, and the number of "
+            "channels, agree with the device's?"
+        )
+    return (
+        " It was never heard: is it switched on, and at the address that the binding has? With "
+        "on_loss = 'hold' or 'safe' a run goes on and waits for it."
+    )
+
+
+def _stopped(run: LiveRun) -> str | None:
+    end = run._pace.end
+    if end == END_TIME or (end == END_CANCEL and run._asked == "stopped" and run._ticks < 0):
+        return None
+    if end == END_STOP:
+        return run._instance.stop_reason()
+    why = run._asked if end == END_CANCEL else run._pace.reason
+    return f"{why} at t = {run.time:.9g} s"
+
+
+def describe(run: LiveRun) -> dict[str, Any]:
+    """Return the timing statistics so far, as plain data."""
+    pace, options = run._pace, run._options
+    gaps = [{"of": of, "first": first, "last": last} for of, first, last in pace.listed_gaps]
+    start, step = run.plan.start_time, run.plan.step
+    gaps += [
+        {"of": "rows", "first": round((a - start) / step), "last": round((b - start) / step)}
+        for a, b in run._recorder.dropped
+    ]
+    over = run._over.is_set()
+    blocks = {path: times.summary() for path, times in run._probe.times().items()}
+    return {
+        **{name: options[name] for name in ("clock", "factor", "every", "overrun", "warmup_ticks")},
+        "max_overruns": options["max_overruns"],
+        "max_consecutive_overruns": options["max_consecutive_overruns"],
+        "ticks": int(pace.done),
+        "end": END_NAMES[pace.end],
+        "why": (run._asked if pace.end == END_CANCEL else pace.reason) if over else "",
+        "lateness": Histogram.of(pace.lateness).summary(),
+        "execution": Histogram.of(pace.execution).summary(),
+        "overruns": pace.overruns,
+        "overruns_in_warmup": pace.overruns_in_warmup,
+        "skipped": pace.skipped,
+        "overrun_ticks": [list(item) for item in pace.listed_overruns],
+        "gaps": gaps,
+        "rows_lost": pace.rows_lost + run._recorder.rows_dropped,
+        "entries_lost": pace.entries_lost + run._recorder.entries_dropped,
+        "entries_rejected": pace.entries_rejected,
+        "recorder": run._recorder.trouble,
+        "blocks": blocks,
+        "devices": {name: dict(device.counts) for name, device in run._devices.items()},
+        "workers": {
+            worker.path: {
+                "results": worker.count,
+                "skipped": worker.skipped,
+                "behind": worker.behind,
+            }
+            for worker in run._workers
+        },
+        "privileges": [[grant.granted, str(grant)] for grant in run._grants],
+    }

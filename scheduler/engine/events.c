@@ -245,6 +245,9 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     int status = run_apart(e, t);
     if (!(e->instant > t + slack)) find_instant(e, t + slack);
     e->decision = BL_KEEP;
+    /* Between ticks, inputs may have changed where the run stopped: that is an event. */
+    if (status == BL_OK && offset != 0.0 && e->eventful_count > 0 && e->open[BL_OPEN_LENGTH] == 0.0)
+        status = take_event(e, t);
     if (status == BL_OK) status = continue_step(e, t, h, offset, &done);
     while (status == BL_OK && done < h) {
         const double now = t + done;

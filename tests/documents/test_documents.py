@@ -103,8 +103,12 @@ def test_pictures_of_the_reference_are_drawn_by_running_the_block(reference):
     [("euler", 0), ("heun", 1 / 2), ("rk3", 1 / 6), ("rk4", 1 / 6), ("dopri5", 0.131),
      ("trapezoidal", 1 / 2), ("backward_euler", 1)],
 )  # fmt: skip
-def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part):
-    """docs/guides/diagrams.md, in parts of step · height; what runs at ticks has no such error."""
+@pytest.mark.parametrize("events", ["tick", "locate"])
+def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part, events):
+    """docs/guides/diagrams.md, in parts of step · height; what runs at ticks has no such error.
+
+    Where events are located, only the linear Playback has it.
+    """
     step, height = 0.01, 50.0
     formula = f"where(t < 1, {height}, 0)"
     made = {
@@ -113,14 +117,15 @@ def test_a_jump_of_a_formula_costs_what_the_guide_says(solver, part):
         "sampled": Expression(formula),
         "held": Playback([0, 1], [height, 0], interpolation="hold"),
     }
-    d = Diagram("jump", step=step, solver=solver)
+    d = Diagram("jump", step=step, solver=solver, events=events)
     for name, block in made.items():
         period = step if name == "sampled" else None
         d.add(Integrator(), f"of {name}", inputs=d.add(block, name, period=period))
     result = simulate(d, 2.0)
+    crossed = ("formula", "line") if events == "tick" else ("line",)
     for name in made:
         off = abs(result[f"of {name}"][-1] - height) / (step * height)
-        assert off == pytest.approx(part if name in ("formula", "line") else 0, abs=1e-3)
+        assert off == pytest.approx(part if name in crossed else 0, abs=1e-3)
 
 
 def test_lists_and_tables_stand_apart():

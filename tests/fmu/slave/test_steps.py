@@ -286,14 +286,18 @@ def test_states_are_saved_within_a_step(open_fmu):
     assert slave.ended[1] % H > 1e-4  # it was within a step
 
 
-def test_a_limit_and_a_reset_wait_for_the_tick(open_fmu):
-    d = Diagram("limits", step=H)
+def limited(events):
+    d = Diagram("limits", step=H, events=events)
     u, reset = d.input("u"), d.input("reset")
     x = d.add(Integrator(0.0, limits=(-1.0, 1.0), reset="rising"), name="x")
     d.connect(u, x["u"])
     d.connect(reset, x["reset"])
     d.output("x_", x)
-    slave = open_fmu(d).start(u=50.0)
+    return d
+
+
+def test_a_limit_and_a_reset_wait_for_the_tick(open_fmu):
+    slave = open_fmu(limited("tick")).start(u=50.0)
     slave.step(0.5 * H)
     assert slave.get("x_")[0] == pytest.approx(0.25)
     slave.set("reset", 1.0)
@@ -305,6 +309,23 @@ def test_a_limit_and_a_reset_wait_for_the_tick(open_fmu):
     slave.step(0.5 * H)
     assert slave.get("x_")[0] == pytest.approx(0.25)
     slave.run([2.5 * H])
+    assert slave.get("x_")[0] == 1.0  # limited
+
+
+def test_a_limit_and_a_reset_within_a_tick(open_fmu):
+    """An input that changes between ticks is an event where the master stands."""
+    slave = open_fmu(limited("locate")).start(u=50.0)
+    slave.step(0.5 * H)
+    assert slave.get("x_")[0] == pytest.approx(0.25)
+    slave.set("reset", 1.0)
+    assert slave.get("x_")[0] == 0.0
+    slave.step(0.25 * H)
+    assert slave.get("x_")[0] == pytest.approx(0.125)
+    slave.step(0.25 * H)
+    assert slave.get("x_")[0] == pytest.approx(0.25)
+    slave.step(0.5 * H)
+    assert slave.get("x_")[0] == pytest.approx(0.5)
+    slave.run([3.5 * H])
     assert slave.get("x_")[0] == 1.0  # limited
 
 

@@ -11,8 +11,8 @@ NO_LIMIT = float("inf")
 
 
 def entry(*receive, send=()):
-    sides = [{channel.name: channel for channel in side} for side in (receive, send)]
-    return DeviceEntry("card", None, 0.0, "stop", *sides, {})
+    ins, outs = ({channel.name: channel for channel in side} for side in (receive, send))
+    return DeviceEntry("card", None, 0.0, "stop", ins, outs, {})
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ from PIL import Image
 from biella.scheduler.host import _doctor_plot
 from biella.scheduler.host._latency import Variant
 from biella.scheduler.host._privileges import Privileges
+from biella.scheduler.results._plotting import COLORS, save_figure
 
 
 @pytest.fixture
 def drawn(monkeypatch, tmp_path):
     """Draw variants; return the axes and the file."""
     figures = []
-    save = _doctor_plot.save_figure
 
     def keep(figure, path):
         figures.append(figure)
-        save(figure, path)
+        save_figure(figure, path)
 
     monkeypatch.setattr(_doctor_plot, "save_figure", keep)
 
@@ -43,7 +43,7 @@ def test_a_curve_shows_which_share_is_later(drawn):
 
 
 def test_more_variants_than_colors_are_dashed(drawn):
-    count = len(_doctor_plot.COLORS) + 1
+    count = len(COLORS) + 1
     late = [np.array([1000, 2000])]
     axes, _ = drawn(*(Variant(str(k), Privileges(), turns=late) for k in range(count)))
     styles = [line.get_linestyle() for line in axes.lines]

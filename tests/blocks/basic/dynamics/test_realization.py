@@ -50,7 +50,7 @@ def test_sections_are_real_and_proper_and_use_every_root_once():
             assert np.max(np.abs(np.imag(np.poly(roots)))) == 0.0
     for n, given in enumerate((zeros, poles)):
         used = [root for section in sections for root in section[n]]
-        assert np.array_equal(np.sort_complex(used), np.sort_complex(given))
+        assert np.array_equal(np.sort_complex(np.array(used)), np.sort_complex(given))
 
 
 def test_scaling_keeps_the_transfer_function_and_evens_out_the_entries():

@@ -12,7 +12,7 @@ PLAN = bytes(range(256))
 
 def entries(count, first=0):
     made = np.zeros(count, ENTRY)
-    for n, name in enumerate(ENTRY.names):
+    for n, name in enumerate(ENTRY.names or ()):
         made[name] = (np.arange(first, first + count) + n) % 100
     return made
 

@@ -231,7 +231,9 @@ struct bl_engine {
     bl_block **apart; /* those that evaluate them apart from their outputs */
     bl_block **eventful; /* blocks that change their state at an event */
     bl_block **timed; /* blocks with instants that are known in advance */
-    int32_t located_count, apart_count, eventful_count, timed_count;
+    bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
+    bl_modes *idle_modes;
+    int32_t located_count, apart_count, eventful_count, timed_count, idle_count;
     int64_t crossing_count, event_capacity;
     bl_calls derivatives, termination_checks, updates, projects;
     bl_calls advances; /* of the blocks that are in no coupling */
@@ -257,6 +259,7 @@ struct bl_engine {
     double *dx;
     double *stages; /* solver's work space */
     bl_decision decision;
+    bool frozen; /* whether modes are kept, in ticks too: bl_freeze_modes */
     double *mode, *crossing, *crossing_a, *crossing_b; /* crossing_count each: see events.c */
     double *step_start; /* states at the start of the step being tried */
     double instant; /* the next instant known in advance; -INFINITY: to be asked for */

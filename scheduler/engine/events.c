@@ -171,6 +171,29 @@ static int try_step(bl_engine *e, double t, double limit, double *taken) {
     return status;
 }
 
+int bl_freeze_modes(bl_engine *e) {
+    bl_release_modes(e);
+    for (int32_t k = 0; k < e->idle_count; k++) e->idle[k]->modes = e->idle_modes[k];
+    e->outputs_valid = false;
+    e->constants_valid = false; /* constant blocks may have modes too */
+    int status = bl_outputs(e);
+    if (status == BL_OK) status = run_apart(e, bl_time(e));
+    if (status == BL_OK) {
+        e->decision = BL_KEEP;
+        e->frozen = true;
+    } else {
+        bl_release_modes(e);
+    }
+    return status;
+}
+
+void bl_release_modes(bl_engine *e) {
+    for (int32_t k = 0; k < e->idle_count; k++) e->idle[k]->modes = (bl_modes){0};
+    e->decision = BL_DECIDE;
+    e->frozen = false;
+    e->outputs_valid = false;
+}
+
 int bl_integrate_with_events(bl_engine *e, double t, double h) {
     const double offset = e->offset, slack = BL_GRID_TOLERANCE * e->step;
     double done = 0.0, longest = h;

@@ -271,8 +271,8 @@ static int load_sizes(bl_loader *l) {
     e->signals = e->values + e->layout.parameters;
     e->x = e->signals + e->layout.signals;
     e->z = e->x + e->layout.states;
-    e->solver_memory = e->z + e->layout.memory;
-    e->counters = e->values + e->layout.total - BL_EVENT_COUNTERS;
+    e->counters = e->z + e->layout.memory;
+    e->solver_memory = e->counters + BL_EVENT_COUNTERS;
     e->decision = BL_DECIDE;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
     return allocate(l, bl_solver_scratch(e->solver, e->layout.states), sizeof(double), &e->stages);
@@ -946,6 +946,34 @@ static int load_events(bl_loader *l) {
     return allocate(l, e->event_capacity, sizeof(bl_event), &e->events);
 }
 
+/* Gives modes to the blocks without memory whose events are not located, for evaluations in which all modes are kept. */
+static int load_idle_modes(bl_loader *l) {
+    bl_engine *e = l->e;
+    int64_t used = 0;
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->idle));
+    TRY(allocate(l, e->block_count, sizeof(bl_modes), &e->idle_modes));
+    for (int pass = 0; pass < 2; pass++) {
+        double *values = NULL;
+        if (pass == 1) TRY(allocate(l, 2 * used, sizeof(double), &values));
+        used = 0;
+        for (int32_t k = 0; k < e->block_count; k++) {
+            bl_block *b = &e->blocks[k];
+            const bl_kernel *kernel = e->kernels[k];
+            if (b->modes.mode || !kernel->crossing_count || kernel->crossings || kernel->event || b->z_count > 0)
+                continue;
+            const int32_t count = kernel->crossing_count(b);
+            REQUIRE(count >= 0 && used + count <= LARGEST_VALUES, "it has too many crossing functions");
+            if (count == 0) continue;
+            if (pass == 1) {
+                e->idle[e->idle_count] = b;
+                e->idle_modes[e->idle_count++] = (bl_modes){values + 2 * used, values + 2 * used + count, &e->decision};
+            }
+            used += count;
+        }
+    }
+    return BL_OK;
+}
+
 static int load_variables(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *triples = NULL;
@@ -1056,6 +1084,7 @@ static int load(bl_loader *l) {
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_events(l));
+    TRY(load_idle_modes(l));
     TRY(load_variables(l));
     return link_input_derivatives(l);
 }

@@ -73,6 +73,9 @@ class AbstractBlock:
     """Whether the constructor takes the period, because the block's numbers depend on it."""
     can_be_sampled: ClassVar[bool] = False
     """Whether a block that runs continuously or at every tick may have a period instead."""
+    elementwise: bool = False
+    """Whether element k of each output, and of the derivative of its state, depends on element k of
+    inputs and state only. An input of width 1 acts on all elements."""
     caches: ClassVar[frozenset[str]] = frozenset()
     """Attributes that are computed when they are first needed."""
 
@@ -125,6 +128,16 @@ class AbstractBlock:
     def describe_missing_port(self, port: str) -> str:
         """Return how the block can be made with a port that it lacks; empty if it cannot."""
         return ""
+
+    def find_read_elements(
+        self, output: int, element: int, widths: Sequence[int]
+    ) -> Iterable[tuple[int, int]] | None:
+        """Return the elements of inputs, as (port, element), that an element of an output reads.
+
+        ``None`` for all elements of the inputs with direct feedthrough. `widths` are those of the
+        inputs. Implicit solvers find the pattern of their Jacobian from it.
+        """
+        return None
 
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return why it would run badly with this step in s and this solver of the diagram, if so.

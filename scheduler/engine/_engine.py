@@ -165,10 +165,16 @@ class Instance:
     @property
     def event_counts(self) -> tuple[int, int, int]:
         """Located events, ticks with events that were not located, and evaluations to locate."""
-        layout = self.layout
-        first = layout.parameters + layout.signals + layout.states + layout.memory
-        located, unlocated, searched = self.values[first : first + contract.BL_EVENT_COUNTERS]
-        return int(located), int(unlocated), int(searched)
+        counts = self.values[-contract.BL_EVENT_COUNTERS :]
+        located, unlocated, searched = (
+            int(counts[place])
+            for place in (
+                contract.BL_COUNT_EVENTS,
+                contract.BL_COUNT_UNLOCATED,
+                contract.BL_COUNT_SEARCHED,
+            )
+        )
+        return located, unlocated, searched
 
     @property
     def states(self) -> Array:

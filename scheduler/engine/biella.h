@@ -55,9 +55,10 @@ typedef struct {
     int64_t event_capacity, event_count;
 } bl_record;
 
-/* Counters of events, in the array after the discrete memory: events located; ticks with more events than allowed, whose rest was
-   integrated without locating; evaluations of the crossing functions while locating. */
-enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
+/* Counters of events, the last values of the array: events located; ticks with more events than allowed, whose rest was
+   integrated without locating; ticks with more steps than allowed, whose rest was integrated without error control; evaluations of
+   the crossing functions while locating. */
+enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_UNCONTROLLED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
 
 /* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
 BL_API const char *bl_contract(void);

@@ -10,7 +10,7 @@
  * before the first part. Each part advances the blocks with an own step of one tick, integrates and projects. In between,
  * outputs of these and of continuous blocks are evaluated; all else holds what it had at the tick. A whole tick
  * is one part, so that stops at ticks do not change a bit. */
-#include "scheduler/engine/engine.h"
+#include "scheduler/engine/solvers/solver.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -264,8 +264,8 @@ double bl_after_tick(const bl_engine *e, double time) {
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
     int status = BL_OK;
-    if (bl_has_events(e) && !e->frozen) {
-        status = bl_integrate_with_events(e, t, h);
+    if ((bl_has_events(e) && !e->frozen) || e->relative_tolerance > 0.0) {
+        status = bl_integrate_within_tick(e, t, h);
     } else {
         status = bl_evaluate_derivatives(e, t);
         if (status == BL_OK) status = bl_integrate(e, t, h);
@@ -415,12 +415,23 @@ int bl_run_to(bl_engine *e, double time) {
     return status;
 }
 
-void bl_touch_inputs(bl_engine *e) { e->outputs_valid = false; }
+void bl_touch_inputs(bl_engine *e) {
+    if (e->open[BL_OPEN_LENGTH] != 0.0) bl_restart_solver(e);
+    e->open[BL_OPEN_LENGTH] = 0.0;
+    e->outputs_valid = false;
+}
 
-void bl_touch(bl_engine *e) {
+/* Outputs, and what follows from parameters, are to be evaluated again. */
+static void make_stale(bl_engine *e) {
     e->instant = -INFINITY;
     e->outputs_valid = false;
     e->constants_valid = false;
+}
+
+void bl_touch(bl_engine *e) {
+    if (e->open[BL_OPEN_LENGTH] != 0.0) bl_restart_solver(e);
+    e->open[BL_OPEN_LENGTH] = 0.0;
+    make_stale(e);
 }
 
 void bl_reset(bl_engine *e) {
@@ -566,7 +577,7 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     e->initialized = head.initialized != 0;
     e->begun = false; /* perhaps */
     e->has_input_derivatives = true; /* perhaps */
-    bl_touch(e);
+    make_stale(e);
     return BL_OK;
 }
 

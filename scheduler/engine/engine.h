@@ -9,7 +9,7 @@
 /* Rates 0 and 1 are reserved; the others are periods. */
 enum { BL_RATE_CONTINUOUS = 0, BL_RATE_CONSTANT = 1 };
 
-enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_SOLVER_COUNT };
+enum { BL_EULER, BL_HEUN, BL_RK3, BL_RK4, BL_DOPRI5, BL_BACKWARD_EULER, BL_TRAPEZOIDAL, BL_RADAU5, BL_SOLVER_COUNT };
 
 /* Numbers of the section SOLV: how the solver chooses its internal steps, and whether events are located. */
 enum {
@@ -203,6 +203,10 @@ typedef struct {
     double *work; /* of the iteration: bl_coupling_scratch values */
 } bl_coupling;
 
+/* A step that ends after the last tick: its start, its length (0: no step is open), where it ends, counted from its start, and
+   what happens there. */
+enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_END, BL_OPEN_KIND, BL_OPEN_FIELDS };
+
 struct bl_engine {
     /* The plan: constant after bl_open. */
     double step, start;
@@ -210,6 +214,7 @@ struct bl_engine {
     double relative_tolerance, absolute_tolerance; /* 0: steps of fixed length */
     int64_t max_steps, max_events; /* in a tick */
     bool locates; /* whether events are located within a tick */
+    struct bl_jacobian *jacobian; /* of implicit solvers: solvers/jacobian.c */
     uint64_t plan_hash;
     bl_layout layout;
     bl_block *blocks;
@@ -235,6 +240,8 @@ struct bl_engine {
     bl_modes *idle_modes;
     int32_t located_count, apart_count, eventful_count, timed_count, idle_count;
     int64_t crossing_count, event_capacity;
+    bool crosses_ticks; /* whether a step under error control may end after the tick */
+    bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
     bl_calls derivatives, termination_checks, updates, projects;
     bl_calls advances; /* of the blocks that are in no coupling */
     bl_coupling *couplings;
@@ -250,7 +257,7 @@ struct bl_engine {
 
     /* State of the run: the next tick depends only on `values`, `input_derivatives` and the time. */
     double *values;
-    double *signals, *x, *z, *solver_memory, *counters; /* parts of values */
+    double *signals, *x, *z, *solver_memory, *open, *counters; /* parts of values */
     int64_t tick;
     double offset; /* seconds since the tick; if not 0, the actions at the tick are complete */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
@@ -288,6 +295,7 @@ struct bl_engine {
     struct bl_probe *probe; /* overrides and profiling of a real-time run: probe.c; NULL: none */
 };
 typedef struct bl_probe bl_probe;
+typedef struct bl_jacobian bl_jacobian;
 
 /* Derivatives of the real inputs: for the next bl_run_to, and du/dt at the present time. Each has one value per input. */
 enum { BL_INPUT_DERIVATIVE_FIRST, BL_INPUT_DERIVATIVE_SECOND, BL_INPUT_DERIVATIVE_NOW, BL_INPUT_DERIVATIVES };
@@ -352,22 +360,14 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
     return e->due[rate] || (guard >= 0 && !e->holds && e->guards[guard].memory[BL_GUARD_FRESH] != 0.0);
 }
 /* events.c */
-/* Integrates x from t to t + h; locates events and takes them. */
-int bl_integrate_with_events(bl_engine *e, double t, double h);
+/* Integrates x from t to t + h with internal steps: under error control, where events are located and taken. */
+int bl_integrate_within_tick(bl_engine *e, double t, double h);
 /* Whether there is anything to locate. */
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
-/* solver.c: integrates x over one step; dx holds the derivatives at t. */
-int bl_integrate(bl_engine *e, double t, double h);
-/* Completes the interpolant of the last step, which began at t and was h long; x and signals are then those at its end. */
-int bl_complete_interpolant(bl_engine *e, double t, double h);
-/* x at t + part · h of the last step. */
-void bl_interpolate(const bl_engine *e, double h, double part, double *x);
-/* To be called after a jump of states or of the right-hand side. */
-void bl_restart_solver(bl_engine *e);
-int64_t bl_solver_scratch(int32_t solver, int64_t states);
-int64_t bl_solver_memory(int32_t solver, int64_t states);
+/* plan.c: zeros that bl_close frees; NULL if there is no memory. */
+void *bl_allocate(bl_engine *e, int64_t count, size_t element);
 /* registry.c */
 const bl_kernel *bl_find_kernel(const char *name);
 

@@ -1,4 +1,4 @@
-/* Events within a tick.
+/* Internal steps: events within a tick, and steps under error control.
  *
  * A block with discontinuities keeps its mode while a step is integrated, so that the right-hand side is smooth, and evaluates
  * crossing functions, which are negative beyond the border of the mode (blocks/core/kernel/kernel.h). If one is negative at the end of
@@ -10,14 +10,18 @@
  * evaluation, as for a diagram whose events are not located. The same holds where the right-hand side is not finite beyond a border
  * however short the step. Both are counted.
  *
+ * Under error control, a step may end after the tick where no signal that the states depend on changes at ticks. It then stays
+ * open: the states at a tick are those of its interpolant, which is part of the saved state. An event that was located in it waits
+ * until its tick is integrated. Whatever changes values from outside closes it, and integration goes on from the tick.
+ *
  * Modes are no state: they are decided at every tick, and wherever a run stops within one, from the values there. */
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/engine/engine.h"
+#include "scheduler/engine/solvers/solver.h"
 
-static const double LOCATED = 1e-12;  /* of a step: width of the bracket that locates a crossing */
-static const double SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
+static const double EVENT_BRACKET = 1e-12;  /* of a step: width of the bracket that locates a crossing */
+static const double EVENT_SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
 enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
 
 static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) {
@@ -90,13 +94,13 @@ static int locate_crossing(bl_engine *e, double t, double h, double *part) {
         memcpy(at_a, e->crossing, size);
     }
     double width = 2.0;
-    for (int n = 0; status == BL_OK && b - a > LOCATED && n < LARGEST_SEARCH; n++) {
+    for (int n = 0; status == BL_OK && b - a > EVENT_BRACKET && n < LARGEST_SEARCH; n++) {
         double s = guess_root(e, a, at_a, weight_a, b, at_b, weight_b);
         if (n % 3 == 2) { /* three evaluations should have reduced the bracket to an eighth */
             if (b - a > 0.125 * width) s = 0.5 * (a + b);
             width = b - a;
         }
-        const double closest = fmin(0.4 * LOCATED, 0.5 * (b - a));
+        const double closest = fmin(0.4 * EVENT_BRACKET, 0.5 * (b - a));
         s = fmin(fmax(s, a + closest), b - closest);
         bl_interpolate(e, h, s, e->x);
         status = evaluate_crossings(e, t + s * h);
@@ -155,19 +159,19 @@ static void find_instant(bl_engine *e, double t) {
     }
 }
 
-static bool is_finite(const bl_engine *e) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < e->layout.states; i++) sum += 0.0 * e->x[i];
-    return sum == 0.0;
-}
-
 /* One step from t, at most `limit` long; afterwards crossing functions are those at its end. */
-static int try_step(bl_engine *e, double t, double limit, double *taken) {
+static int try_event_step(bl_engine *e, double t, double limit, double *taken) {
     *taken = limit;
-    memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
     int status = bl_evaluate_derivatives(e, t);
-    if (status == BL_OK) status = bl_integrate(e, t, limit);
-    if (status == BL_OK && is_finite(e)) status = evaluate_crossings(e, t + *taken);
+    if (status != BL_OK) return status;
+    if (e->relative_tolerance > 0.0) { /* its last evaluation was at the end, and has noted the crossing functions */
+        status = bl_step_adaptive(e, t, limit, taken);
+        return status == BL_OK ? run_apart(e, t + *taken) : status;
+    }
+    if (e->crossing_count > 0) memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
+    status = bl_integrate(e, t, limit);
+    if (status == BL_OK && e->crossing_count > 0 && bl_all_finite(e->x, e->layout.states))
+        status = evaluate_crossings(e, t + limit);
     return status;
 }
 
@@ -194,61 +198,134 @@ void bl_release_modes(bl_engine *e) {
     e->outputs_valid = false;
 }
 
-int bl_integrate_with_events(bl_engine *e, double t, double h) {
+/* Seconds from the last tick to the next one at which a signal changes that states depend on. */
+static double find_horizon(const bl_engine *e) {
+    if (!e->crosses_ticks || e->follows) return e->step;
+    double ticks = 1e9;
+    for (int32_t r = 2; r < e->rate_count; r++) {
+        const bl_rate *rate = &e->rates[r];
+        if (!e->ends_steps[r]) continue;
+        const int64_t since = e->tick - rate->offset;
+        const int64_t next = since < 0 ? -since : rate->period - since % rate->period;
+        if ((double)next < ticks) ticks = (double)next;
+    }
+    return ticks * e->step;
+}
+
+/* The rest of the tick without error control and without locating events. */
+static int finish_tick(bl_engine *e, double t, double h, int counter) {
+    if (!e->frozen) e->decision = BL_DECIDE_ALWAYS;
+    e->counters[counter] += 1.0;
+    const int status = bl_evaluate_derivatives(e, t);
+    return status == BL_OK ? bl_integrate(e, t, h) : status;
+}
+
+/* What is known about the end of a step. */
+typedef enum { END_PLAIN, END_EVENT, END_INSTANT } bl_end;
+
+/* Takes the event at the end of a step, at `done` after t; x is the state there. */
+static int end_step(bl_engine *e, double t, double done, double offset, bl_end end) {
+    const double now = t + done;
+    int status = BL_OK;
+    if (end == END_PLAIN) {
+        if (e->projects.call_count > 0) status = bl_project(e, now);
+        return status == BL_OK ? bl_evaluate_minor(e, now) : status;
+    }
+    e->offset = offset + done;
+    if (end == END_INSTANT) note_event(e, now, e->instant_block, -1);
+    else note_crossings(e, now);
+    status = take_event(e, now);
+    const double slack = BL_GRID_TOLERANCE * e->step;
+    if (e->instant <= now + slack) find_instant(e, now + slack);
+    return status;
+}
+
+/* Continues the step that is open, if any, up to `h` after t; returns how far it leads, in *done. */
+static int continue_step(bl_engine *e, double t, double h, double offset, double *done) {
+    double *open = e->open;
+    *done = 0.0;
+    if (open[BL_OPEN_LENGTH] == 0.0) return BL_OK;
+    const double length = open[BL_OPEN_LENGTH], since = t - open[BL_OPEN_START], rest = open[BL_OPEN_END] - since;
+    if (rest >= h) {
+        bl_interpolate(e, length, (since + h) / length, e->x);
+        *done = h;
+        return BL_OK;
+    }
+    bl_interpolate(e, length, open[BL_OPEN_END] / length, e->x);
+    *done = fmax(rest, 0.0);
+    open[BL_OPEN_LENGTH] = 0.0;
+    int status = BL_OK;
+    if (open[BL_OPEN_KIND] == END_EVENT) status = evaluate_crossings(e, t + *done);
+    return status == BL_OK ? end_step(e, t, *done, offset, (bl_end)open[BL_OPEN_KIND]) : status;
+}
+
+int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     const double offset = e->offset, slack = BL_GRID_TOLERANCE * e->step;
-    double done = 0.0, longest = h;
-    int64_t events = 0;
+    const double horizon = e->relative_tolerance > 0.0 ? fmax(find_horizon(e) - offset, h) : h;
+    double done = 0.0, longest = INFINITY;
+    int64_t events = 0, steps = 0;
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
     int status = run_apart(e, t);
     if (!(e->instant > t + slack)) find_instant(e, t + slack);
     e->decision = BL_KEEP;
+    if (status == BL_OK) status = continue_step(e, t, h, offset, &done);
     while (status == BL_OK && done < h) {
         const double now = t + done;
-        const bool has_instant = e->instant < t + h - slack;
-        const double end = has_instant ? e->instant - t : h, limit = fmin(end - done, longest);
-        double taken = 0.0;
-        if (events >= e->max_events) {
-            e->decision = BL_DECIDE_ALWAYS;
-            e->counters[BL_COUNT_UNLOCATED] += 1.0;
-            status = bl_evaluate_derivatives(e, now);
-            if (status == BL_OK) status = bl_integrate(e, now, h - done);
+        if (events >= e->max_events || steps >= e->max_steps) {
+            status =
+                finish_tick(e, now, h - done, events >= e->max_events ? BL_COUNT_UNLOCATED : BL_COUNT_UNCONTROLLED);
+            bl_restart_solver(e);
             break;
         }
-        status = try_step(e, now, limit, &taken);
+        const double instant = e->instant - t < horizon - slack && !e->frozen ? e->instant - t : INFINITY;
+        const double limit = fmin(fmin(fmin(horizon, instant) - done, longest), fmax(horizon - done, h - done));
+        double taken = 0.0, part = 1.0;
+        bl_end end = END_PLAIN;
+        status = try_event_step(e, now, limit, &taken);
+        steps++;
+        bl_reach reach = WITHIN;
+        if (status == BL_ERROR_SOLVER && e->relative_tolerance > 0.0 && e->crossing_count > 0) {
+            /* Steps as short as possible do not lead on to the border of a mode. */
+            bl_forget_failure(e);
+            events = e->max_events;
+            status = bl_evaluate_minor(e, now);
+            continue;
+        }
         if (status != BL_OK) break;
-        const bl_reach reach = is_finite(e) ? judge_crossings(e) : NOT_FINITE;
+        if (e->crossing_count > 0 && !e->frozen)
+            reach = bl_all_finite(e->x, e->layout.states) ? judge_crossings(e) : NOT_FINITE;
         if (reach == NOT_FINITE) {
             memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
             longest = 0.5 * taken;
-            if (longest < SHORTEST * e->step) events = e->max_events;
-            else status = bl_evaluate_minor(e, now);
+            if (longest < EVENT_SHORTEST * e->step) events = e->max_events;
+            status = bl_evaluate_minor(e, now);
             continue;
         }
-        if (reach == WITHIN) {
-            const bool reached = taken >= end - done;
-            done = reached ? end : done + taken;
-            longest = h;
-            if (done >= h) break;
-            if (!reached) {
-                status = bl_evaluate_minor(e, t + done);
-                continue;
-            }
-        } else {
-            double part = 1.0;
+        longest = INFINITY;
+        if (reach == BEYOND) {
             status = locate_crossing(e, now, taken, &part);
-            done += part * taken;
+            end = END_EVENT;
+        } else if (done + taken >= instant) {
+            end = END_INSTANT;
         }
         if (status != BL_OK) break;
-        events++;
-        e->offset = offset + done;
-        const bool at_instant = has_instant && done >= end;
-        if (at_instant) note_event(e, t + done, e->instant_block, -1);
-        if (reach == BEYOND) note_crossings(e, t + done);
-        status = take_event(e, t + done);
-        if (e->instant <= t + done + slack) find_instant(e, t + done + slack);
-        done = fmin(done, h);
+        const double reached = end == END_INSTANT                                          ? instant
+                               : taken >= h - done && reach == WITHIN && taken <= h - done ? h
+                                                                                           : done + part * taken;
+        if (reached > h) { /* the step stays open */
+            e->open[BL_OPEN_START] = now;
+            e->open[BL_OPEN_LENGTH] = taken;
+            e->open[BL_OPEN_END] = part * taken;
+            e->open[BL_OPEN_KIND] = end;
+            bl_interpolate(e, taken, (h - done) / taken, e->x);
+            break;
+        }
+        if (end != END_PLAIN) events++;
+        done = reached;
+        if (done >= h && end == END_PLAIN) break;
+        status = end_step(e, t, done, offset, end);
     }
     e->offset = offset;
-    e->decision = BL_DECIDE;
+    if (!e->frozen) e->decision = BL_DECIDE;
     return status;
 }

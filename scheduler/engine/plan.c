@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/engine/engine.h"
+#include "scheduler/engine/solvers/solver.h"
 
 typedef struct {
     char magic[8];
@@ -26,7 +26,6 @@ typedef struct {
 
 static const char MAGIC[8] = {'b', 'i', 'e', 'l', 'l', 'a', 'P', '\n'};
 static const int64_t LARGEST_VALUES = 1LL << 27; /* doubles in one engine: 1 GiB */
-static const int64_t LARGEST_IMPLICIT = 4096;    /* states, for a dense Jacobian */
 static const int64_t LARGEST_LOG = 1 << 14;      /* events noted in one tick */
 static const int32_t LARGEST_TEARS = 2048;
 static const int32_t LARGEST_HALVINGS = 10;      /* of a coupled step */
@@ -129,17 +128,22 @@ static int refuse(const bl_loader *l, const char *why) {
         if (try_status != BL_OK) return try_status; \
     } while (0)
 
-static int allocate(bl_loader *l, int64_t count, size_t element, void *out) {
+void *bl_allocate(bl_engine *e, int64_t count, size_t element) {
     const size_t size = (count > 0 ? (size_t)count : 1) * element;
     bl_chunk *chunk = calloc(1, sizeof(bl_chunk) + size);
-    if (!chunk) {
-        snprintf(l->message, l->message_size, "no memory for %zu bytes", size);
+    if (!chunk) return NULL;
+    chunk->size = size;
+    chunk->next = e->chunks;
+    e->chunks = chunk;
+    return chunk + 1;
+}
+
+static int allocate(bl_loader *l, int64_t count, size_t element, void *out) {
+    void *data = bl_allocate(l->e, count, element);
+    if (!data) {
+        snprintf(l->message, l->message_size, "no memory for %lld values of %zu bytes", (long long)count, element);
         return BL_ERROR_MEMORY;
     }
-    chunk->size = size;
-    chunk->next = l->e->chunks;
-    l->e->chunks = chunk;
-    void *data = chunk + 1;
     memcpy(out, &data, sizeof data);
     return BL_OK;
 }
@@ -238,6 +242,29 @@ static int load_control(bl_loader *l) {
     return BL_OK;
 }
 
+/* What an implicit solver knows of df/dx, and whether its matrices fit. */
+static int load_jacobian(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *pattern = NULL;
+    const char *why = NULL;
+    int64_t n = 0;
+    if (!bl_is_implicit(e)) return BL_OK;
+    TRY(find_section(l, "JPAT", 4, &pattern, &n));
+    const int64_t states = e->layout.states;
+    int status = BL_OK;
+    const bool fits_full = states * states <= LARGEST_VALUES;
+    if (n > 0 || fits_full) status = bl_load_pattern(e, pattern, n, &why);
+    if (status != BL_OK) {
+        refuse(l, why);
+        return status;
+    }
+    if (e->jacobian && bl_solver_memory(e) <= LARGEST_VALUES && bl_solver_scratch(e) <= LARGEST_VALUES) return BL_OK;
+    snprintf(l->message, l->message_size,
+             "the Jacobian of %lld continuous states takes more memory than an engine has: use an explicit solver",
+             (long long)states);
+    return BL_ERROR_PLAN;
+}
+
 static int load_sizes(bl_loader *l) {
     bl_engine *e = l->e;
     const int64_t *sizes = NULL;
@@ -258,10 +285,11 @@ static int load_sizes(bl_loader *l) {
         REQUIRE(sizes[k] >= 0 && sizes[k] <= LARGEST_VALUES, "a size is out of range");
     REQUIRE(sizes[SIZE_SOLVER] >= 0 && sizes[SIZE_SOLVER] < BL_SOLVER_COUNT, "unknown solver");
     e->solver = (int32_t)sizes[SIZE_SOLVER];
-    const bool implicit = e->solver == BL_BACKWARD_EULER || e->solver == BL_TRAPEZOIDAL;
-    REQUIRE(!implicit || e->layout.states <= LARGEST_IMPLICIT, "too many states for an implicit solver");
+    REQUIRE(e->relative_tolerance == 0.0 || e->solver == BL_DOPRI5 || e->solver == BL_RADAU5,
+            "its solver has no error control");
+    TRY(load_jacobian(l));
     const int64_t plain = e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
-    e->layout.total = plain + bl_solver_memory(e->solver, e->layout.states) + BL_EVENT_COUNTERS;
+    e->layout.total = plain + bl_solver_memory(e) + BL_OPEN_FIELDS + BL_EVENT_COUNTERS;
     REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
 
     TRY(allocate(l, e->layout.total, sizeof(double), &e->values));
@@ -271,11 +299,12 @@ static int load_sizes(bl_loader *l) {
     e->signals = e->values + e->layout.parameters;
     e->x = e->signals + e->layout.signals;
     e->z = e->x + e->layout.states;
-    e->counters = e->z + e->layout.memory;
-    e->solver_memory = e->counters + BL_EVENT_COUNTERS;
+    e->solver_memory = e->z + e->layout.memory;
+    e->counters = e->values + e->layout.total - BL_EVENT_COUNTERS;
+    e->open = e->counters - BL_OPEN_FIELDS;
     e->decision = BL_DECIDE;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
-    return allocate(l, bl_solver_scratch(e->solver, e->layout.states), sizeof(double), &e->stages);
+    return allocate(l, bl_solver_scratch(e), sizeof(double), &e->stages);
 }
 
 static int load_rates(bl_loader *l) {
@@ -974,6 +1003,37 @@ static int load_idle_modes(bl_loader *l) {
     return BL_OK;
 }
 
+/* Notes the rates of discrete blocks that the inputs of a block come from. */
+static void note_rates(bl_engine *e, const int32_t *maker, const bl_block *b) {
+    for (int32_t k = 0; k < b->u_count; k++) {
+        const int32_t from = maker[b->u[k] - e->values];
+        if (from > 0 && e->block_rate[from - 1] >= 2) e->ends_steps[e->block_rate[from - 1]] = true;
+    }
+}
+
+/* Finds where steps under error control must end. Blocks that states depend on may change at ticks in other ways than by their inputs: by
+   guards, by memory that each tick updates, by a projection. Then every tick ends a step. */
+static int find_step_ends(bl_loader *l) {
+    bl_engine *e = l->e;
+    TRY(allocate(l, e->rate_count, sizeof(bool), &e->ends_steps));
+    if (!(e->relative_tolerance > 0.0)) return BL_OK;
+    int32_t *maker = NULL; /* of each value, 1 + the block that makes it */
+    TRY(allocate(l, e->layout.total, sizeof(int32_t), &maker));
+    for (int32_t b = 0; b < e->block_count; b++)
+        for (int32_t k = 0; k < e->blocks[b].y_count; k++) maker[e->blocks[b].y[k] - e->values] = b + 1;
+    e->crosses_ticks = e->guard_count == 0 && e->coupling_count == 0 && e->projects.call_count == 0;
+    for (int64_t c = 0; c < e->derivatives.call_count + e->minor.calls.call_count; c++) {
+        const bl_call *call = c < e->derivatives.call_count ? &e->derivatives.calls[c]
+                                                            : &e->minor.calls.calls[c - e->derivatives.call_count];
+        const bl_kernel *kernel = e->kernels[call->block->index];
+        if (kernel->update && (!kernel->event || kernel->remembers)) e->crosses_ticks = false;
+        note_rates(e, maker, call->block);
+    }
+    for (int32_t n = 0; n < e->loop_count; n++)
+        for (int64_t c = 0; c < e->loops[n].body.call_count; c++) note_rates(e, maker, e->loops[n].body.calls[c].block);
+    return BL_OK;
+}
+
 static int load_variables(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *triples = NULL;
@@ -1085,6 +1145,7 @@ static int load(bl_loader *l) {
     TRY(collect_operations(l));
     TRY(load_events(l));
     TRY(load_idle_modes(l));
+    TRY(find_step_ends(l));
     TRY(load_variables(l));
     return link_input_derivatives(l);
 }

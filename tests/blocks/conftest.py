@@ -87,8 +87,9 @@ def run() -> Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]:
         step: float = 1e-2,
         solver: str = "rk4",
         held: bool = False,
+        events: str = "locate",
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        d = Diagram(step=step, solver=solver)
+        d = Diagram(step=step, solver=solver, events=events)
         d.add(block, name="block")
         for name, function in inputs.items():
             source = d.add(Follow(function, period=step if held else None), name=f"of {name}")

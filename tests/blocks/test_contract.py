@@ -28,7 +28,7 @@ from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, Sys
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import Instrument, presets
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.compile.plan._plan import Plan, read_arrays, write_sections
 from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
@@ -741,14 +741,7 @@ def test_hostile_plan_is_refused_or_survived(example):
 
 def rewrite(plan: Plan, changed: dict[str, np.ndarray]) -> Plan:
     """Return `plan` with other sections."""
-    wide = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
-    sections = {
-        tag: raw
-        if tag in ("META", "KERN", "PATH", "NOTE")
-        else np.frombuffer(raw, wide.get(tag, "<i4"))
-        for tag, raw in plan.sections.items()
-    }
-    return Plan(write_sections(sections | changed), {})
+    return Plan(write_sections(read_arrays(plan.sections) | changed), {})
 
 
 @EVERY_EXAMPLE

@@ -52,7 +52,7 @@ from biella.blocks.multibody.plant._plant import Plant
 from biella.blocks.multibody.plant._tree import grow_tree
 from biella.blocks.multibody.system._system import System
 from biella.scheduler.compile.diagram._solver_options import SOLVERS
-from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.compile.plan._plan import Plan, read_arrays, write_sections
 
 HERE = Path(__file__).parent
 STEP = 1e-3
@@ -773,20 +773,8 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
 
 def with_script(plan: Plan, name: str) -> bytes:
     """Return the plan without META, which is for Python, and with a script for fuzz_plan.c."""
-    types = {
-        "SIZE": "<i8",
-        "RATE": "<i8",
-        "TIME": "<f8",
-        "SOLV": "<f8",
-        "PARA": "<f8",
-        "CTOL": "<f8",
-    }
-    texts = ("KERN", "PATH", "NOTE")
-    sections = {
-        tag: raw if tag in texts else np.frombuffer(raw, types.get(tag, "<i4"))
-        for tag, raw in plan.sections.items()
-        if tag != "META"
-    }
+    sections: dict[str, Any] = dict(read_arrays(plan.sections))
+    del sections["META"]
     script = random.Random(name).randbytes(1 + 9 * 4)
     return write_sections({**sections, "FUZZ": script})
 

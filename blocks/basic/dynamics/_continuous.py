@@ -52,6 +52,7 @@ class Integrator(NativeBlock):
     """
 
     kernel = "integrator"
+    elementwise = True
 
     def __init__(
         self,
@@ -120,6 +121,7 @@ class Derivative(NativeBlock):
     """
 
     kernel = "derivative"
+    elementwise = True
 
     def __init__(self, filter_time: float, *, initial: Numbers | None = None) -> None:
         time = parameter("filter_time", filter_time, unit="s", doc="time constant of the filter")

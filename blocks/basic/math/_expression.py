@@ -118,6 +118,16 @@ class Expression(NativeBlock):
             name: {v.name for f in vector for v in f.variables()}
             for name, vector in formulas.items()
         }
+        numbers = {port.name: n for n, port in enumerate(ports)}
+        self._read = [
+            [
+                sorted(
+                    {(numbers[v.name], v.index or 0) for v in f.variables() if v.name in numbers}
+                )
+                for f in formulas[port.name]
+            ]
+            for port in outputs
+        ]
         self.formula = formula
         super().__init__(
             inputs=ports,
@@ -132,6 +142,12 @@ class Expression(NativeBlock):
             ],
             integers=program,
         )
+
+    def find_read_elements(
+        self, output: int, element: int, widths: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return the elements that stand in the formula."""
+        return self._read[output][element]
 
 
 def _by_output(formula: Formulas) -> dict[str, list[str]]:

@@ -38,6 +38,7 @@ class Function(NativeBlock):
     """
 
     kernel = "function"
+    elementwise = True
 
     def __init__(self, name: str, *, unit: str | None = None) -> None:
         if name not in FUNCTIONS:

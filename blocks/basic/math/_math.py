@@ -38,6 +38,7 @@ class Gain(NativeBlock):
         if len(shape) > 2:
             raise DiagramError(f"a Gain is a number, a vector or a matrix, not of shape {shape}.")
         width = shape[-1] if shape else "n"
+        self.elementwise = len(shape) < 2
         super().__init__(
             inputs=[Port("u", width=width)],
             outputs=[Port("y", width=shape[0] if shape else "n", unit=unit)],
@@ -56,6 +57,7 @@ class Sum(NativeBlock):
     """
 
     kernel = "sum"
+    elementwise = True
 
     def __init__(self, signs: str = "++") -> None:
         _require_signs("Sum", signs, "+-")
@@ -80,6 +82,7 @@ class Product(NativeBlock):
     """
 
     kernel = "product"
+    elementwise = True
 
     def __init__(self, signs: str = "**", *, unit: str | None = None) -> None:
         _require_signs("Product", signs, "*/")
@@ -121,6 +124,7 @@ class Abs(NativeBlock):
     """The magnitude: y = |u|, in the unit of u."""
 
     kernel = "abs"
+    elementwise = True
 
     def __init__(self) -> None:
         super().__init__(

@@ -20,6 +20,7 @@ class Saturation(NativeBlock):
     """
 
     kernel = "saturation"
+    elementwise = True
 
     def __init__(self, lower: Numbers, upper: Numbers) -> None:
         parameters, width = align(
@@ -46,6 +47,7 @@ class DeadZone(NativeBlock):
     """
 
     kernel = "dead_zone"
+    elementwise = True
 
     def __init__(self, lower: Numbers, upper: Numbers) -> None:
         parameters, width = align(

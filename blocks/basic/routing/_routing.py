@@ -47,6 +47,16 @@ class Mux(NativeBlock):
             ],
         )
 
+    def find_read_elements(
+        self, output: int, element: int, widths: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return the one element that it passes on."""
+        for port, width in enumerate(widths):
+            if element < width:
+                return [(port, element)]
+            element -= width
+        return []
+
 
 class Demux(NativeBlock):
     """Parts of a vector: [y1, y2, …] = u.
@@ -65,6 +75,13 @@ class Demux(NativeBlock):
             inputs=[Port("u", sum(widths), Same(), Same())],
             outputs=[Port(f"y{k}", width, Same(), Same()) for k, width in enumerate(widths, 1)],
         )
+        self._firsts = [sum(widths[:k]) for k in range(len(widths))]
+
+    def find_read_elements(
+        self, output: int, element: int, widths: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return the one element that it passes on."""
+        return [(0, self._firsts[output] + element)]
 
 
 class Selector(NativeBlock):
@@ -98,6 +115,13 @@ class Selector(NativeBlock):
             outputs=[Port("y", len(chosen), Same(), Same())],
             integers=find,
         )
+        self._chosen = [int(index) for index in chosen]
+
+    def find_read_elements(
+        self, output: int, element: int, widths: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return the one element that it passes on."""
+        return [(0, self._chosen[element] % widths[0])]
 
 
 def _shared_unit(first: Unit, *others: Unit) -> Unit | None:

@@ -165,6 +165,7 @@ typedef struct {
     int32_t (*crossing_count)(const bl_block *b); /* after `check` */
     bl_operation crossings, event;
     double (*next_instant)(const bl_block *b, double t);
+    int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from ....errors import DiagramError, name_list
 from ..coupling._coupling_options import Coupling
 
-SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal")
+SOLVERS = ("euler", "heun", "rk3", "rk4", "dopri5", "backward_euler", "trapezoidal", "radau5")
 """In the order of their numbers in a plan."""
-ADAPTIVE = ("dopri5",)
+IMPLICIT = ("backward_euler", "trapezoidal", "radau5")
+"""Solvers that need the Jacobian of the continuous states."""
+ADAPTIVE = ("dopri5", "radau5")
 """Solvers that choose their steps if a tolerance is given."""
 EVENTS = ("locate", "tick")
 MAX_EVENTS, MAX_STEPS = 32, 10_000

@@ -113,6 +113,7 @@ class HeldOutput(NativeBlock):
     """
 
     kernel = "held_output"
+    elementwise = True
     memory_holds = True
 
     def __init__(self, initial: float, reset: bool) -> None:

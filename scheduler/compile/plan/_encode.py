@@ -25,7 +25,8 @@ from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
 from ..coupling._coupling_options import METHODS
 from ..coupling._couplings import Component, Exchange
-from ..diagram._solver_options import SOLVERS, Settings
+from ..diagram._solver_options import IMPLICIT, SOLVERS, Settings
+from ._jacobian_pattern import find_pattern
 from ._plan import write_sections
 from ._plan_description import Describer
 
@@ -41,8 +42,6 @@ _EDGES = {
     "level": contract.BL_EDGE_LEVEL,
 }
 _ENTRIES = {"call": 0, "loop": 1, "guard": 2}
-_IMPLICIT = ("backward_euler", "trapezoidal")
-_LARGEST_IMPLICIT = 4096
 
 
 @dataclass(slots=True)
@@ -119,6 +118,10 @@ class Encoder:
             "VARS": np.array(variables, dtype="<i4"),
             **self._event_tables(),
         }
+        if self.solver in IMPLICIT and self.state_count:
+            pattern = find_pattern(self.flat, self.ports, self.rates, self.order, self.state_slots)
+            if pattern.size:
+                sections["JPAT"] = pattern
         if self.couplings:
             sections |= self._coupling_tables()
         if self.exchanges:
@@ -207,11 +210,6 @@ class Encoder:
             x += states
             z += memory
         self.state_count = x
-        if self.solver in _IMPLICIT and x > _LARGEST_IMPLICIT:
-            self.problems.append(
-                f"{x} continuous states are too many for the solver `{self.solver}`, "
-                f"which takes at most {_LARGEST_IMPLICIT}. Use an explicit one."
-            )
         self.guard_records: list[int] = []
         for g in range(len(flat.guards)):
             self.guard_records += self._guard_record(g, sizes)

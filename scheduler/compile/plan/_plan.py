@@ -44,6 +44,7 @@ __all__ = [
     "Plan",
     "PortInfo",
     "fnv1a",
+    "read_arrays",
     "read_sections",
     "read_value",
     "slots_of",
@@ -56,6 +57,12 @@ _RELEASES = {1: "biella 0.1"}
 """Earlier formats, and the release that reads them."""
 _HEAD = struct.Struct("<8sIIQQ")
 _SECTION = struct.Struct("<4sIQQ")
+_ELEMENTS = (
+    {tag: "<f8" for tag in ("TIME", "SOLV", "PARA", "CTOL")}
+    | {tag: "<i8" for tag in ("SIZE", "RATE")}
+    | {tag: "u1" for tag in ("META", "KERN", "PATH", "NOTE")}
+)
+"""Types of the elements of sections; all others have 32-bit integers."""
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
 BLOCK_RECORD = np.dtype([
     (name, "<i4")
@@ -220,6 +227,13 @@ def read_sections(data: bytes) -> dict[str, bytes]:
     if "META" not in sections:
         raise PlanError("it has no description.")
     return sections
+
+
+def read_arrays(sections: Mapping[str, bytes]) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of sections as arrays, which `write_sections` takes."""
+    return {
+        tag: np.frombuffer(raw, _ELEMENTS.get(tag, "<i4")).copy() for tag, raw in sections.items()
+    }
 
 
 def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:

@@ -40,7 +40,7 @@ def record(events: int) -> tuple[contract.bl_record, np.ndarray, np.ndarray]:
         events=cast(buffer.ctypes.data, POINTER(contract.bl_event)),
         event_capacity=events,
     )
-    made.keep = pick  # type: ignore[attr-defined]
+    made.keep = pick
     return made, out, buffer
 
 

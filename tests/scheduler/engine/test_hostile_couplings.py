@@ -11,13 +11,12 @@ from biella import BiellaError, Diagram
 from biella.blocks import Expression, Gain, Integrator
 from biella.blocks.multibody import System
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.compile.plan._plan import Plan, read_arrays, write_sections
 from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 
 TABLES = ("COUP", "CMEM", "CSIG", "CINP", "CPRG", "BOND")
-KINDS = {"TIME": "<f8", "SOLV": "<f8", "PARA": "<f8", "CTOL": "<f8", "SIZE": "<i8", "RATE": "<i8"}
 TEXTS = ("META", "KERN", "PATH", "NOTE")
 INT32_MAX, INT32_MIN = 2**31 - 1, -(2**31)
 
@@ -53,10 +52,7 @@ def plan() -> Plan:
 
 
 def cells(plan: Plan) -> dict[str, np.ndarray]:
-    return {
-        tag: np.frombuffer(raw, KINDS.get(tag, "u1" if tag in TEXTS else "<i4")).copy()
-        for tag, raw in plan.sections.items()
-    }
+    return read_arrays(plan.sections)
 
 
 def run(data: bytes) -> bool:

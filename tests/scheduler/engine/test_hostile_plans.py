@@ -19,7 +19,13 @@ import pytest
 from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
 from biella.errors import BlockError, PlanError
-from biella.scheduler.compile.plan._plan import BLOCK_RECORD, Plan, fnv1a, write_sections
+from biella.scheduler.compile.plan._plan import (
+    BLOCK_RECORD,
+    Plan,
+    fnv1a,
+    read_arrays,
+    write_sections,
+)
 from biella.scheduler.engine._engine import Instance
 from biella.scheduler.engine._library import contract, library
 
@@ -110,11 +116,7 @@ def seal(data: bytes | bytearray) -> bytes:
 
 def cells(plan: Plan) -> dict[str, np.ndarray]:
     """The sections as arrays that may be written to."""
-    kinds = {tag: "<f8" for tag in REALS} | {tag: "<i8" for tag in LONGS}
-    return {
-        tag: np.frombuffer(raw, kinds.get(tag, "u1" if tag in TEXTS else "<i4")).copy()
-        for tag, raw in plan.sections.items()
-    }
+    return read_arrays(plan.sections)
 
 
 def replace(plan: Plan, tag: str, index: int, value: float) -> bytes:

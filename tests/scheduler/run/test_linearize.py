@@ -318,9 +318,10 @@ def test_the_mode_is_that_at_the_operating_point(block, u, slope, state, events)
         assert np.allclose(found.B, slope, **CLOSE)
 
 
-def test_a_step_after_the_linearization_point_is_not_in_the_map():
-    """Over a period the modes are kept as well: the limit is passed within it."""
-    d = Diagram(step=STEP)
+@pytest.mark.parametrize("options", [{}, {"solver": "dopri5", "tolerance": 1e-10}])
+def test_modes_are_kept_over_a_period_too(options):
+    """The limit is passed within it."""
+    d = Diagram(step=STEP, **options)
     x = d.add(Integrator(1.0 - 1e-12), name="x")
     limited = d.add(Saturation(-1.0, 1.0), name="limited")
     behind = d.add(Integrator(), name="behind")

@@ -59,14 +59,22 @@ class TestIntegrator:
             x = np.clip(x + step * value, [-0.123, -0.101], [0.105, 0.333])
         np.testing.assert_allclose(y[:-1], expected, rtol=0, atol=1e-12)
 
+    def test_limit_is_left_when_u_turns(self, run: Run) -> None:
+        # At t = 0.5 x is at its limit and u = 0.505 - t still pushes; it turns at 0.505.
+        t, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
+        assert (y[:51] == 0.2).all()
+        np.testing.assert_allclose(y[51:], 0.2 - (t[51:] - 0.505) ** 2 / 2, rtol=0, atol=1e-14)
+
     def test_limit_is_left_within_the_step_in_which_u_turns(self, run: Run) -> None:
-        # At t = 0.5 x is at its limit and u = 0.505 - t still pushes; within the step it turns.
-        # RK4 sees u at both ends and, twice, in the middle, where it is zero: x falls by h/6 0.005.
-        _, y = run(Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}, until=0.6)
+        # Without location of events RK4 sees u at both ends of the step in which it turns and,
+        # twice, in the middle, where it is zero: x falls by h/6 0.005.
+        block, u = Integrator(0.2, limits=(-1, 0.2)), {"u": lambda t: 0.505 - t}
+        _, y = run(block, u, until=0.6, events="tick")
         assert (y[:51] == 0.2).all()
         assert y[51] == pytest.approx(0.2 - 0.01 / 6 * 0.005, abs=1e-15)
 
-    def test_output_stays_within_limits_in_minor_steps(self) -> None:
+    @pytest.mark.parametrize("events", ["locate", "tick"])
+    def test_output_stays_within_limits_in_minor_steps(self, events: str) -> None:
         seen: list[float] = []
 
         class Watch(PythonBlock):
@@ -74,14 +82,22 @@ class TestIntegrator:
                 seen.append(u)
                 return u
 
-        d = Diagram(step=0.1)
+        d = Diagram(step=0.1, events=events)
         x = d.add(Integrator(0.0, limits=(-1.0, 0.25)), name="x")
         d.connect(d.add(Constant(1.0)), x)
         watch = d.add(Watch(inputs=["u"], outputs=["y"]), name="watch")
         d.connect(x, watch)
         d.connect(watch, d.add(Integrator(), name="sink"))
-        simulate(d, 1.0, progress=False)
-        assert max(seen) == 0.25
+        result = simulate(d, 1.0, progress=False)
+        if events == "tick":
+            assert max(seen) == 0.25
+            return
+        # The step that passes the limit is discarded: values beyond it are only seen in that step.
+        assert max(result["x.y"]) == 0.25
+        assert max(seen) <= 0.3 + 1e-15
+        # dsink/dt = x = min(t, 1/4)
+        expected = 0.25**2 / 2 + 0.25 * 0.75
+        assert result["sink.y"][-1] == pytest.approx(expected, abs=1e-15)
 
     def test_state_itself_is_put_back_on_a_limit(self) -> None:
         d = Diagram(step=0.1)
@@ -106,7 +122,7 @@ class TestIntegrator:
         def reset(t: float) -> float:
             return float(np.sin(4 * t + 0.3))
 
-        d = Diagram(step=step, solver=solver)
+        d = Diagram(step=step, solver=solver, events="tick")
         x = d.add(Integrator(0.7, reset=edge), name="x")  # type: ignore[arg-type]
         d.connect(d.add(follow(np.cos), name="u"), x["u"])
         d.connect(d.add(follow(reset), name="r"), x["reset"])
@@ -131,6 +147,27 @@ class TestIntegrator:
         np.testing.assert_allclose(result["x.y"], np.array(expected)[:, 0], rtol=0, atol=1e-13)
         np.testing.assert_allclose(result["area.y"], np.array(expected)[:, 1], rtol=0, atol=1e-13)
         assert np.count_nonzero(result["x.y"] == 0.7) > 2
+
+    @pytest.mark.parametrize("edge", ["rising", "falling", "either", "level"])
+    def test_reset_where_its_signal_crosses_zero(self, edge: str, follow: Any) -> None:
+        # sin(4 t + 0.3) is zero at (n pi - 0.3)/4, rising for even n. Between resets
+        # x = 0.7 + sin(t) - sin(reset); while `level` is on, x = 0.7. Quadrature by RK4 has an
+        # error of h^4/2880 = 2e-9 for each second, and x at a crossing that does not reset, from
+        # the cubic interpolant of a step, one of h^4/384 = 1.6e-8: at most one between resets.
+        step, until = 0.05, 5.0
+        d = Diagram(step=step)
+        x = d.add(Integrator(0.7, reset=edge), name="x")  # type: ignore[arg-type]
+        d.connect(d.add(follow(np.cos), name="u"), x["u"])
+        d.connect(d.add(follow(lambda t: float(np.sin(4 * t + 0.3))), name="r"), x["reset"])
+        result = simulate(d, until, progress=False)
+        zeros = [(n, (n * np.pi - 0.3) / 4) for n in range(1, 8)]
+        parity = {"rising": (0,), "falling": (1,), "either": (0, 1), "level": (1,)}[edge]
+        expected = []
+        for t in result.t:
+            last = max([0.0, *(at for n, at in zeros if n % 2 in parity and at <= t)])
+            held = edge == "level" and np.sin(4 * t + 0.3) > 0
+            expected.append(0.7 if held else 0.7 + np.sin(t) - np.sin(last))
+        np.testing.assert_allclose(result["x.y"], expected, rtol=0, atol=2e-8)
 
     def test_reset_that_is_on_from_the_start(self, run: Run) -> None:
         for edge, second in (("rising", 0.01), ("level", 0.0)):
@@ -179,10 +216,10 @@ class TestIntegrator:
         _, y = run(block, {"u": lambda t: 1.0, "initial": lambda t: 1.985 + t}, until=0.04)
         np.testing.assert_allclose(y, [1.985, 1.995, 2.0, 2.0, 2.0], atol=1e-14)
 
-    def test_bouncing_ball(self) -> None:
+    def test_bouncing_ball_at_ticks(self) -> None:
         # The speed restarts at -0.8 times itself: `state` breaks what would be a loop.
         # Reference: the same recursion written out; held accelerations make RK4 exact.
-        d = Diagram(step=1e-3, algebraic_loops="error")
+        d = Diagram(step=1e-3, algebraic_loops="error", events="tick")
         speed = d.add(Integrator(reset="rising", initial_port=True, state_port=True), name="speed")
         height = d.add(Integrator(1.0, limits=(0.0, np.inf)), name="height")
         below = d.add(Gain(-1.0), name="below")

@@ -226,8 +226,8 @@ def test_time_is_seconds_and_continuous():
         ("u*2", {}, "inherited"),
         ("u*t", {}, "continuous"),
         ("2*pi", {}, "constant"),
-        ("u > 0", {"kind": "boolean"}, "sampled"),
-        ("t > 0", {"kind": "boolean"}, "every_tick"),
+        ("u > 0", {"kind": "boolean"}, "switching"),
+        ("t > 0", {"kind": "boolean"}, "timed"),
     ],
 )
 def test_rate(formula, options, rate):

@@ -8,7 +8,7 @@ import pytest
 from biella import Diagram, DiagramError
 from biella.blocks.basic.routing._routing import Demux, Mux, Selector
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan, write_sections
+from biella.scheduler.compile.plan._plan import Plan, read_arrays, write_sections
 from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
@@ -126,13 +126,7 @@ def test_refused(make, message):
 
 def rewrite(plan, **changed):
     """Return `plan` with other sections."""
-    text, wide = ("META", "KERN", "PATH", "NOTE"), {"SIZE": "<i8", "RATE": "<i8"}
-    wide |= {"TIME": "<f8", "PARA": "<f8"}
-    sections = {
-        tag: raw if tag in text else np.frombuffer(raw, wide.get(tag, "<i4"))
-        for tag, raw in plan.sections.items()
-    }
-    return Plan(write_sections(sections | changed), {})
+    return Plan(write_sections(read_arrays(plan.sections) | changed), {})
 
 
 @pytest.mark.parametrize("index", [-1, 4, 2**31 - 1])

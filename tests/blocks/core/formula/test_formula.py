@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +13,11 @@ from biella import BlockError, Diagram
 from biella.blocks.basic.math._expression import Expression
 from biella.blocks.core.formula._formula import TALLEST
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import BLOCK_RECORD, Plan, write_sections
+from biella.scheduler.compile.plan._plan import BLOCK_RECORD, Plan, read_arrays, write_sections
 from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
 
-ELEMENTS = {"SIZE": "<i8", "RATE": "<i8", "TIME": "<f8", "PARA": "<f8"}
-TEXT = ("META", "KERN", "PATH", "NOTE")
 INTEGER_COUNT = list(BLOCK_RECORD.names or ()).index("i_count")
 OPERANDS = {0: 2, 1: 2, 2: 2, 3: 1}
 OPCODES, CLIP, HYPOT = 50, 8, 27
@@ -28,10 +25,7 @@ OPCODES, CLIP, HYPOT = 50, 8, 27
 
 def with_program(plan: Plan, program: list[int]) -> Plan:
     """Return `plan`, of one block, with other integers."""
-    sections: dict[str, Any] = {
-        tag: raw if tag in TEXT else np.frombuffer(raw, ELEMENTS.get(tag, "<i4")).copy()
-        for tag, raw in plan.sections.items()
-    }
+    sections = read_arrays(plan.sections)
     sections["INTS"] = np.array(program, dtype="<i4")
     sections["BLKS"][INTEGER_COUNT] = len(program)
     return Plan(write_sections(sections), {})

@@ -18,10 +18,10 @@ from biella.blocks.bearings import Contact
 from biella.blocks.multibody import Input, Linear, System
 from biella.blocks.multibody.mechanisms import crank_pin
 from biella.errors import PlanError
-from biella.scheduler.compile.plan._plan import Plan
+from biella.scheduler.compile.plan._plan import Plan, read_arrays
 from biella.scheduler.engine._engine import Instance
 
-from .plan_cells import KINDS, with_cell
+from .plan_cells import with_cell
 
 pytestmark = pytest.mark.engine
 
@@ -391,7 +391,7 @@ def try_out(plan: Plan) -> bool:
 def test_any_integer_and_number_of_a_held_bearing(tag, odd):
     """Nothing may be read or written outside, whatever is accepted."""
     plan = held_plan()
-    table = np.frombuffer(plan.sections[tag], KINDS.get(tag, "<i4"))
+    table = read_arrays(plan.sections)[tag]
     assert try_out(with_cell(plan, tag, 0, table[0]))
     runs = [
         try_out(with_cell(plan, tag, index, value)) for index in range(table.size) for value in odd

@@ -18,9 +18,10 @@ from biella.blocks.multibody import (
     Wear,
 )
 from biella.errors import PlanError
+from biella.scheduler.compile.plan._plan import read_arrays
 from biella.scheduler.engine._engine import Instance
 
-from .plan_cells import KINDS, with_cell
+from .plan_cells import with_cell
 
 pytestmark = pytest.mark.engine
 
@@ -267,7 +268,7 @@ def test_any_integer_and_number_of_a_hole_that_wears(tag, odd):
     d = Diagram("hostile", step=5e-5)
     d.add(pressed().block(outputs=["pin.wear", "pin.worn_volume"], **OWN), name="p")
     plan = d.compile()
-    table = np.frombuffer(plan.sections[tag], KINDS.get(tag, "<i4"))
+    table = read_arrays(plan.sections)[tag]
     runs = []
     for index in range(table.size):
         for value in odd:

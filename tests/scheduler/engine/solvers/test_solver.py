@@ -28,6 +28,7 @@ ORDERS = {
     "dopri5": 5,
     "backward_euler": 1,
     "trapezoidal": 2,
+    "radau5": 5,
 }
 
 

@@ -9,7 +9,7 @@ import os
 import struct
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import POINTER, byref, c_double, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -152,6 +152,29 @@ class Instance:
         pointer = dx.ctypes.data_as(POINTER(c_double))
         self.check(self.library.bl_derivatives(self.handle, pointer))
         return dx
+
+    @contextlib.contextmanager
+    def frozen_modes(self) -> Iterator[None]:
+        """Keep the modes of blocks with discontinuities as the present values decide them."""
+        self.check(self.call(self.library.bl_freeze_modes))
+        try:
+            yield
+        finally:
+            self.library.bl_release_modes(self.handle)
+
+    @property
+    def event_counts(self) -> tuple[int, int, int]:
+        """Located events, ticks with events that were not located, and evaluations to locate."""
+        counts = self.values[-contract.BL_EVENT_COUNTERS :]
+        located, unlocated, searched = (
+            int(counts[place])
+            for place in (
+                contract.BL_COUNT_EVENTS,
+                contract.BL_COUNT_UNLOCATED,
+                contract.BL_COUNT_SEARCHED,
+            )
+        )
+        return located, unlocated, searched
 
     @property
     def states(self) -> Array:

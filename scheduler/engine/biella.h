@@ -108,6 +108,11 @@ BL_API int bl_derivatives(bl_engine *e, double *dx);
 BL_API int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count,
                           const int64_t *unknowns, int64_t unknown_count, int anew, double *out);
 BL_API int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, double *out);
+/* Decides the modes of all blocks with discontinuities at the present time, and keeps them until bl_release_modes: outputs and
+   derivatives are then those of one smooth system, however far values are moved. Also in ticks, which locate no events. Both
+   kinds of derivatives above do so. */
+BL_API int bl_freeze_modes(bl_engine *e);
+BL_API void bl_release_modes(bl_engine *e);
 /* Whether a value may change between ticks. */
 BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
 BL_API int bl_record_now(bl_engine *e, bl_record *record);

@@ -264,7 +264,7 @@ double bl_after_tick(const bl_engine *e, double time) {
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
     int status = BL_OK;
-    if (bl_has_events(e) || e->relative_tolerance > 0.0) {
+    if ((bl_has_events(e) && !e->frozen) || e->relative_tolerance > 0.0) {
         status = bl_integrate_within_tick(e, t, h);
     } else {
         status = bl_evaluate_derivatives(e, t);
@@ -284,11 +284,11 @@ int bl_advance_states(bl_engine *e, double t, double h, double end) {
 
 int bl_commit_part(bl_engine *e, double end) {
     const double offset = e->offset, t = bl_time(e), h = end - offset;
+    e->event_count = 0;
     int status = offset == 0.0 ? run_hits(e, &e->termination_checks, t) : BL_OK;
     if (status != BL_OK) return status;
 
     e->outputs_valid = false;
-    e->event_count = 0;
     if (e->exchange_count > 0) bl_measure_exchanges(e, t);
     if (offset == 0.0) {
         for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
@@ -338,13 +338,15 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
     int status = bl_check_record(e, record);
     int64_t n = 0;
     while (status == BL_OK && n < ticks) {
+        /* Before the row of the tick, which the next call would otherwise record again. */
+        if (record && record->events && record->event_capacity - record->event_count < e->event_capacity) break;
         status = bl_outputs(e);
         if (status == BL_OK && record && e->offset == 0.0 && e->tick % record->every == 0) {
             if (record->rows == record->capacity) break;
             status = bl_record_row(e, record);
         }
-        if (record && record->events && record->event_capacity - record->event_count < e->event_capacity) break;
-        if (status == BL_OK) status = bl_commit(e);
+        if (status != BL_OK) break;
+        status = bl_commit(e);
         if (record && record->events) {
             memcpy(record->events + record->event_count, e->events, (size_t)e->event_count * sizeof(bl_event));
             record->event_count += e->event_count;

@@ -236,7 +236,9 @@ struct bl_engine {
     bl_block **apart; /* those that evaluate them apart from their outputs */
     bl_block **eventful; /* blocks that change their state at an event */
     bl_block **timed; /* blocks with instants that are known in advance */
-    int32_t located_count, apart_count, eventful_count, timed_count;
+    bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
+    bl_modes *idle_modes;
+    int32_t located_count, apart_count, eventful_count, timed_count, idle_count;
     int64_t crossing_count, event_capacity;
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
@@ -264,6 +266,7 @@ struct bl_engine {
     double *dx;
     double *stages; /* solver's work space */
     bl_decision decision;
+    bool frozen; /* whether modes are kept, in ticks too: bl_freeze_modes */
     double *mode, *crossing, *crossing_a, *crossing_b; /* crossing_count each: see events.c */
     double *step_start; /* states at the start of the step being tried */
     double instant; /* the next instant known in advance; -INFINITY: to be asked for */

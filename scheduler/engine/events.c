@@ -175,6 +175,29 @@ static int try_event_step(bl_engine *e, double t, double limit, double *taken) {
     return status;
 }
 
+int bl_freeze_modes(bl_engine *e) {
+    bl_release_modes(e);
+    for (int32_t k = 0; k < e->idle_count; k++) e->idle[k]->modes = e->idle_modes[k];
+    e->outputs_valid = false;
+    e->constants_valid = false; /* constant blocks may have modes too */
+    int status = bl_outputs(e);
+    if (status == BL_OK) status = run_apart(e, bl_time(e));
+    if (status == BL_OK) {
+        e->decision = BL_KEEP;
+        e->frozen = true;
+    } else {
+        bl_release_modes(e);
+    }
+    return status;
+}
+
+void bl_release_modes(bl_engine *e) {
+    for (int32_t k = 0; k < e->idle_count; k++) e->idle[k]->modes = (bl_modes){0};
+    e->decision = BL_DECIDE;
+    e->frozen = false;
+    e->outputs_valid = false;
+}
+
 /* Seconds from the last tick to the next one at which a signal changes that states depend on. */
 static double find_horizon(const bl_engine *e) {
     if (!e->crosses_ticks || e->follows) return e->step;
@@ -191,7 +214,7 @@ static double find_horizon(const bl_engine *e) {
 
 /* The rest of the tick without error control and without locating events. */
 static int finish_tick(bl_engine *e, double t, double h, int counter) {
-    e->decision = BL_DECIDE_ALWAYS;
+    if (!e->frozen) e->decision = BL_DECIDE_ALWAYS;
     e->counters[counter] += 1.0;
     const int status = bl_evaluate_derivatives(e, t);
     return status == BL_OK ? bl_integrate(e, t, h) : status;
@@ -257,7 +280,7 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
             bl_restart_solver(e);
             break;
         }
-        const double instant = e->instant - t < horizon - slack ? e->instant - t : INFINITY;
+        const double instant = e->instant - t < horizon - slack && !e->frozen ? e->instant - t : INFINITY;
         const double limit = fmin(fmin(fmin(horizon, instant) - done, longest), fmax(horizon - done, h - done));
         double taken = 0.0, part = 1.0;
         bl_end end = END_PLAIN;
@@ -272,7 +295,8 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
             continue;
         }
         if (status != BL_OK) break;
-        if (e->crossing_count > 0) reach = bl_all_finite(e->x, e->layout.states) ? judge_crossings(e) : NOT_FINITE;
+        if (e->crossing_count > 0 && !e->frozen)
+            reach = bl_all_finite(e->x, e->layout.states) ? judge_crossings(e) : NOT_FINITE;
         if (reach == NOT_FINITE) {
             memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
             longest = 0.5 * taken;
@@ -305,6 +329,6 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
         status = end_step(e, t, done, offset, end);
     }
     e->offset = offset;
-    e->decision = BL_DECIDE;
+    if (!e->frozen) e->decision = BL_DECIDE;
     return status;
 }

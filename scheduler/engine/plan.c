@@ -975,6 +975,34 @@ static int load_events(bl_loader *l) {
     return allocate(l, e->event_capacity, sizeof(bl_event), &e->events);
 }
 
+/* Gives modes to the blocks without memory whose events are not located, for evaluations in which all modes are kept. */
+static int load_idle_modes(bl_loader *l) {
+    bl_engine *e = l->e;
+    int64_t used = 0;
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->idle));
+    TRY(allocate(l, e->block_count, sizeof(bl_modes), &e->idle_modes));
+    for (int pass = 0; pass < 2; pass++) {
+        double *values = NULL;
+        if (pass == 1) TRY(allocate(l, 2 * used, sizeof(double), &values));
+        used = 0;
+        for (int32_t k = 0; k < e->block_count; k++) {
+            bl_block *b = &e->blocks[k];
+            const bl_kernel *kernel = e->kernels[k];
+            if (b->modes.mode || !kernel->crossing_count || kernel->crossings || kernel->event || b->z_count > 0)
+                continue;
+            const int32_t count = kernel->crossing_count(b);
+            REQUIRE(count >= 0 && used + count <= LARGEST_VALUES, "it has too many crossing functions");
+            if (count == 0) continue;
+            if (pass == 1) {
+                e->idle[e->idle_count] = b;
+                e->idle_modes[e->idle_count++] = (bl_modes){values + 2 * used, values + 2 * used + count, &e->decision};
+            }
+            used += count;
+        }
+    }
+    return BL_OK;
+}
+
 /* Notes the rates of discrete blocks that the inputs of a block come from. */
 static void note_rates(bl_engine *e, const int32_t *maker, const bl_block *b) {
     for (int32_t k = 0; k < b->u_count; k++) {
@@ -1116,6 +1144,7 @@ static int load(bl_loader *l) {
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_events(l));
+    TRY(load_idle_modes(l));
     TRY(find_step_ends(l));
     TRY(load_variables(l));
     return link_input_derivatives(l);

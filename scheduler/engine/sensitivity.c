@@ -5,6 +5,8 @@
  * a kink nearby, is served by small steps, one that is nearly straight by large ones, and neither has to say how large its
  * numbers are. No entry counts as better than the rounding of what it was made from. A step at which outputs cannot be evaluated, such as one to the root of a negative number, is left out.
  *
+ * Blocks with discontinuities keep the mode of the present values, so that no difference is taken across a kink or a jump.
+ *
  * The engine's state is restored at the end: a run continues bit for bit. */
 #include <math.h>
 #include <stdlib.h>
@@ -118,6 +120,7 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     void *saved = copy_state(e);
     bl_scheme *schemes = calloc((size_t)unknown_count + 1, sizeof(bl_scheme));
     int status = saved && schemes ? BL_OK : bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for derivatives");
+    if (status == BL_OK) status = bl_freeze_modes(e);
     for (int64_t k = 0; k < unknown_count; k++) out[k] = 0.0;
     for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
         if (seeds[i] == 0.0) continue;
@@ -127,6 +130,7 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
         for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;
         (void)bl_restore(e, saved, bl_state_size(e));
     }
+    bl_release_modes(e);
     free(schemes);
     free(saved);
     return status;
@@ -140,7 +144,8 @@ int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, dou
     int status = saved && schemes && start ? BL_OK : bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for derivatives");
     if (status == BL_OK) {
         double *dx = start + states, *u = dx + states;
-        status = bl_derivatives(e, dx);
+        status = bl_freeze_modes(e);
+        if (status == BL_OK) status = bl_derivatives(e, dx);
         memcpy(start, e->x, (size_t)states * sizeof(double));
         for (int64_t i = 0; i < inputs; i++) u[i] = e->values[e->input_slots[i]];
         const bl_tangent tangent = {bl_time(e), start, dx, u};
@@ -148,6 +153,7 @@ int bl_output_derivatives(bl_engine *e, const int64_t *slots, int64_t count, dou
         if (status == BL_OK)
             status = differentiate(e, move_in_time, &tangent, e->step / FIRST_STEP, true, slots, count, schemes);
         for (int64_t k = 0; k < count && status == BL_OK; k++) out[k] = schemes[k].best;
+        bl_release_modes(e);
         (void)bl_restore(e, saved, bl_state_size(e));
     }
     free(start);

@@ -42,7 +42,9 @@ def linearize(
     100 or 10⁴ where that is too coarse, as it is for an oil film; for a smooth diagram the relative
     error is about 1e-9, for a film about 1e-6.
 
-    Active limits and the activity of conditional subsystems are those at the operating point.
+    Active limits, the modes of blocks with discontinuities such as `Saturation`, `Abs` or an
+    `Expression` with ``where``, and the activity of conditional subsystems are those at the
+    operating point: no difference is taken across a kink or a jump.
 
     Parameters
     ----------
@@ -188,10 +190,11 @@ def _linearize(
         states = _list_states(plan, instance, discrete=period is not None)
         instance.evaluate()
         here = instance.values.copy()
-        if period is None:
-            found = _continuous(instance, states, in_slots, out_slots)
-        else:
-            found = _discrete(plan, instance, states, in_slots, out_slots, period)
+        with instance.frozen_modes():
+            if period is None:
+                found = _continuous(instance, states, in_slots, out_slots)
+            else:
+                found = _discrete(plan, instance, states, in_slots, out_slots, period)
         names = list_elements([(port.path, port.width) for port in chosen_inputs])
         seen = list_elements(
             [(name, port.width) for name, port in zip(shown, chosen_outputs, strict=True)]

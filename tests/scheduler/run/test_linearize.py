@@ -11,15 +11,18 @@ from scipy.linalg import expm
 
 from biella import BiellaError, Diagram, Subsystem, System, linearize
 from biella.blocks import (
+    Abs,
     Constant,
     Counter,
     DiscreteIntegrator,
     DiscreteStateSpace,
+    Expression,
     Gain,
     Integrator,
     Pendulum,
     Port,
     PythonBlock,
+    Saturation,
     StateSpace,
     Stop,
     Sum,
@@ -284,6 +287,50 @@ def test_a_limited_integrator_counts_as_it_is(period):
     assert np.allclose(free.B, period or 1.0, **CLOSE)
     assert free.A.shape == (1, 1)
     assert np.allclose(loop(1.0, (-1, 1)).B, 0.0, **CLOSE)
+
+
+# Each at a kink, or nearer to one than the smallest difference: 6e-10 of a value of 1.
+KINKS = [
+    (lambda: Saturation(-1.0, 1.0), 1.0, 1.0),
+    (lambda: Saturation(-1.0, 1.0), 1.0 + 1e-12, 0.0),
+    (lambda: Abs(), 1e-12, 1.0),
+    (lambda: Abs(), -1e-12, -1.0),
+    (lambda: Expression("where(u > 1, 3*u, 100 + 2*u)"), 1.0, 2.0),
+    (lambda: Expression("where(u > 1, 3*u, 100 + 2*u)"), 1.0 + 1e-12, 3.0),
+]
+
+
+@pytest.mark.parametrize("events", ["locate", "tick"])
+@pytest.mark.parametrize("state", [False, True])
+@pytest.mark.parametrize(("block", "u", "slope"), KINKS)
+def test_the_mode_is_that_at_the_operating_point(block, u, slope, state, events):
+    """With a state behind it the block is evaluated within steps, without one at ticks."""
+    d = Diagram(step=STEP, events=events)
+    kink = d.add(block(), name="kink")
+    d.connect(d.input("u", default=u), kink)
+    d.output("y", kink)
+    if state:
+        d.connect(kink, d.add(Integrator(), name="x"))
+    found = linearize(d)
+    assert np.allclose(found.D, slope, **CLOSE)
+    if state:
+        assert np.allclose(found.B, slope, **CLOSE)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "dopri5", "tolerance": 1e-10}])
+def test_modes_are_kept_over_a_period_too(options):
+    """The limit is passed within it."""
+    d = Diagram(step=STEP, **options)
+    x = d.add(Integrator(1.0 - 1e-12), name="x")
+    limited = d.add(Saturation(-1.0, 1.0), name="limited")
+    behind = d.add(Integrator(), name="behind")
+    d.connect(d.input("u", default=1.0), x)
+    d.connect(x, limited)
+    d.connect(limited, behind)
+    d.output("y", behind)
+    found = linearize(d, period=STEP)
+    exact = expm(STEP * np.array([[0.0, 0.0], [1.0, 0.0]]))
+    assert np.allclose(found.A, exact, **CLOSE)
 
 
 @pytest.mark.parametrize("on", [False, True])

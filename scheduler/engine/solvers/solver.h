@@ -18,7 +18,7 @@ enum {
     BL_SOLVER_REJECTIONS,     /* steps that were repeated: error too large, or an iteration that did not converge */
     BL_SOLVER_EVALUATIONS,    /* of the right-hand side, those for Jacobians included */
     BL_SOLVER_JACOBIANS,
-    BL_SOLVER_FACTORIZATIONS, /* a real and a complex one for the same step count as one */
+    BL_SOLVER_FACTORIZATIONS, /* real and complex ones */
     BL_SOLVER_STIFF,          /* 1: an explicit method has found the problem stiff */
     BL_SOLVER_STIFF_TIME,     /* when it did so first */
     BL_SOLVER_PROPOSED,       /* length of the next step; 0: to be estimated */
@@ -62,7 +62,8 @@ static inline void bl_count(bl_engine *e, int counter) {
 
 /* Vectors of the dense output. Explicit methods and trapezoidal rule:
        x = START + θ (RISE + (1-θ) (BEND + θ (TWIST + (1-θ) LAST)))
-   radau5, with s = θ - 1: x = END + s (RISE + (s + 1 - c2) (BEND + (s + 1 - c1) TWIST)) */
+   radau5, with s = θ - 1 and a weight w that is 0 at both ends:
+       x = END + s (RISE + (s + 1 - c2) (BEND + (s + 1 - c1) TWIST)) + w(θ) LAST */
 enum { BL_DENSE_START, BL_DENSE_END, BL_DENSE_RISE, BL_DENSE_BEND, BL_DENSE_TWIST, BL_DENSE_LAST, BL_DENSE_COUNT };
 /* The dense output: in the memory under error control, else in the work space. */
 double *bl_dense(const bl_engine *e);

@@ -81,7 +81,7 @@ class Encoder:
             raise DiagramError(self.problems)
 
     def describe(self) -> dict[str, Any]:
-        """Return what section META says."""
+        """Return the content of section META."""
         return Describer(self).describe()[0]
 
     def encode(self) -> Model:
@@ -197,7 +197,7 @@ class Encoder:
         if self.solver in _IMPLICIT and x > _LARGEST_IMPLICIT:
             self.problems.append(
                 f"{x} continuous states are too many for the solver `{self.solver}`, "
-                f"which takes at most {_LARGEST_IMPLICIT}. Use an explicit one."
+                f"which supports at most {_LARGEST_IMPLICIT}. Use an explicit solver."
             )
         self.guard_records: list[int] = []
         for g in range(len(flat.guards)):

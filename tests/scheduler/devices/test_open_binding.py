@@ -172,7 +172,7 @@ def test_limits_end_the_run_unless_they_saturate(ticks):
     }
     run = ticks(open_binding(loop(), rig))
     run.advance(1)
-    with pytest.raises(ticks.ended, match=r"channel `y` \(from it\): 2 is beyond its limit 1.5"):
+    with pytest.raises(ticks.ended, match=r"channel `y` \(from it\): 2 exceeds its limit 1.5"):
         run.advance(1)
     rig["devices"]["b"]["receive"]["y"]["saturate"] = True
     assert ticks(open_binding(loop(), rig)).advance(2, signals=["k"]) == [[0.0], [1.5]]
@@ -352,7 +352,7 @@ def test_the_end_of_a_recording_may_be_a_loss_or_a_new_start(ticks, tmp_path):
     force, _, alive = replayed(ticks, str(file), 5, end="lost", on_loss="hold")
     np.testing.assert_array_equal(force, [1, 2, 3, 3, 3])
     np.testing.assert_array_equal(alive, [1, 1, 1, 0, 0])
-    with pytest.raises(ticks.ended, match="device `r` is gone: the recording is over"):
+    with pytest.raises(ticks.ended, match="device `r` is disconnected: the recording has ended"):
         replayed(ticks, str(file), 5, end="lost")
 
 
@@ -385,8 +385,8 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
         "signals": {"force": "r.force"},
     }
     assert check_binding(d, rig).problems == [
-        "[devices.r] file: `force` of the result is in kN, but its channel in N: say so with unit "
-        "and scale."
+        "[devices.r] file: `force` of the result is in kN, but its channel in N: set unit and "
+        "scale of the channel."
     ]
     channel["scale"] = 1000.0
     assert check_binding(d, rig).problems == []
@@ -410,4 +410,6 @@ def test_what_only_the_bound_diagram_has_wrong_is_a_problem_too(tmp_path):
     inner.export_fmu(tmp_path / "gain.fmu", sources=False)
     (tmp_path / "rig.toml").write_text('[blocks.k]\nfmu = "gain.fmu"\nperiod = 0.0015')
     (problem,) = check_binding(loop(), tmp_path / "rig.toml").problems
-    assert problem.startswith("the diagram as it is bound: the period of `k`, 0.0015 s, is not a")
+    assert problem.startswith(
+        "the diagram with this binding is not valid: the period of `k`, 0.0015 s, is not a"
+    )

@@ -37,7 +37,7 @@ _STEPS = 500  # of a run whose FMU suggests none
 
 
 def describe_fmu(path: Path, everything: bool = False) -> Lines:
-    """Return tables of what an FMU says about itself."""
+    """Return tables of the model description of an FMU."""
     description = read_description(read_archive(path), validate=False)
     head = Table(show_header=False, box=None, pad_edge=False)
     for name, value in _facts(description).items():
@@ -221,14 +221,14 @@ def simulate_fmu_file(
     if inputs is not None:
         _play(diagram, block, inputs, description)
     if not block.outputs:
-        raise FmuError(f"{path.name} has no outputs: name variables to record with --record.")
+        raise FmuError(f"{path.name} has no outputs: select variables to record with --record.")
     return simulate(diagram, last, record=[f"{name}.*"])
 
 
 def _round_step(step: float) -> float:
     """Return the largest of 1, 2, 5 times a power of ten that is not above `step`."""
     if not step > 0:
-        raise FmuError("the end of the run must lie after its start.")
+        raise FmuError("the end time must be after the start time.")
     power = 10.0 ** int(f"{step:e}".partition("e")[2])
     return max(k * power for k in (1.0, 2.0, 5.0) if k * power <= step * (1 + 1e-12))
 
@@ -237,7 +237,9 @@ def _play(diagram: Diagram, block: Any, path: Path, description: Description) ->
     """Connect each column of a table to the input of the same name."""
     times, columns = read_columns(path)
     if "" in columns:
-        raise FmuError(f"the first row of `{path}` must name its columns: time, then inputs.")
+        raise FmuError(
+            f"the first row of `{path}` must contain the column names: time, then inputs."
+        )
     ports = {port.name: port for port in block.inputs}
     played: dict[str, tuple[Any, str | None]] = {}
     for name, column in columns.items():
@@ -283,6 +285,6 @@ def _check_elements(
     given = [f"{name}[{element}]" for element in elements] or [name]
     if given != wanted:
         raise FmuError(
-            f"the input `{name}` wants the columns {name_list(wanted or [name])}; `{path}` has "
+            f"the input `{name}` requires the columns {name_list(wanted or [name])}; `{path}` has "
             f"{name_list(given)}."
         )

@@ -113,7 +113,7 @@ def test_run_plays_a_table_into_inputs_and_sources(tmp_path, capsys):
         ("time,x\n0,1\n1,1\n", [], "It has: ref, step."),
         ("time,ref [s]\n0,1\n1,1\n", [], "is in s, but the input is in m"),
         ("time,ref[0],ref[1]\n0,1,1\n1,1,1\n", [], "`ref` has 1 elements, but"),
-        ("0,1\n1,1\n", [], "must name its columns"),
+        ("0,1\n1,1\n", [], "must contain the column names"),
     ],
 )
 def test_run_explains_a_wrong_table(tmp_path, capsys, table, options, message):
@@ -160,25 +160,28 @@ def test_draw_and_export(loop, tmp_path):
     [
         (["simulate", "missing.py"], "there is no file"),
         (["simulate", "{loop}", "--set", "k.kk=3"], "no parameter or input `k.kk`"),
-        (["simulate", "{loop}", "--set", "k.k"], "--set needs PATH=VALUE"),
+        (["simulate", "{loop}", "--set", "k.k"], "--set requires PATH=VALUE"),
         (["simulate", "{loop}", "--set", "k.k=three"], "is not a number"),
         (
             ["simulate", "{loop}", "--set", "k.k=0,8"],
-            "wants one number, got 2: (0, 8). Decimals have",
+            "expects one number, got 2: (0, 8). The decimal separator",
         ),
         (["simulate", "{loop}", "--out", "nowhere/x.csv"], "there is no folder `nowhere`"),
         (["simulate", "{loop}", "--plot", "nowhere/x.png"], "there is no folder `nowhere`"),
-        (["simulate", "{loop}", "--until", "nan"], "the end of a run is a time in s, got nan"),
-        (["simulate", "{loop}", "--until", "inf"], "the end of a run is a time in s, got inf"),
-        (["run-realtime", "{loop}", "--until", "nan"], "the end of a run is a time in s"),
-        (["run-realtime", "{loop}", "--until", "1", "--spin", "-1"], "spin is a time in s"),
-        (["run-realtime", "{loop}", "--until", "1", "--warmup-ticks", "-1"], "a number of ticks"),
-        (["simulate", "."], "is a folder: name the Python file in it"),
+        (["simulate", "{loop}", "--until", "nan"], "`until` must be a time in s, got nan"),
+        (["simulate", "{loop}", "--until", "inf"], "`until` must be a time in s, got inf"),
+        (["run-realtime", "{loop}", "--until", "nan"], "`until` must be a time in s"),
+        (["run-realtime", "{loop}", "--until", "1", "--spin", "-1"], "spin must be a time in s"),
+        (
+            ["run-realtime", "{loop}", "--until", "1", "--warmup-ticks", "-1"],
+            "warmup_ticks must be 0 or more",
+        ),
+        (["simulate", "."], "is a folder: specify a Python file"),
         (
             ["bind", "{loop}", "nowhere/rig.toml", "--template", "k"],
             "cannot read or write `nowhere",
         ),
-        (["simulate", "{loop}", "--out", "x.txt"], "--out writes .csv, .mf4 or .h5"),
+        (["simulate", "{loop}", "--out", "x.txt"], "--out requires a file .csv, .mf4 or .h5"),
         (["simulate", "{loop}", "--solver", "rk9"], "unknown solver `rk9`"),
         (["simulate", "{loop}", "--record", "xx"], "no signal `xx`"),
         (["export", "{loop}", "--input", "reff"], "Did you mean `ref`"),
@@ -240,17 +243,17 @@ def test_a_run_in_real_time_is_reported_logged_and_replayed(loop, tmp_path, caps
     said = capsys.readouterr()
     printed = said.out
     assert "running until t = 0.05 s, or Ctrl-C" in said.err
-    assert "ticks on the wall clock; it ended: the end was reached." in printed
+    assert "ticks on the wall clock; it ended: the end time was reached." in printed
     assert "p99.9" in printed and "share" in printed and f"wrote {log}" in printed
     table, picture = tmp_path / "again.csv", tmp_path / "again.png"
     outputs = ["--out", str(table), "--plot", str(picture)]
     assert cli.main(["replay", log, str(loop), *outputs]) == 0
-    assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out
+    assert f"signals equal those of {log}, bit for bit" in capsys.readouterr().out
     assert table.is_file() and picture.is_file()
     assert cli.main(["replay", str(tmp_path / "no.h5"), str(loop)]) == 1
     assert "There is no file" in capsys.readouterr().err
     assert cli.main([*arguments, "--out", str(tmp_path / "other.h5")]) == 1
-    assert "--log and --out name two HDF5 files" in capsys.readouterr().err
+    assert "--log and --out specify two HDF5 files" in capsys.readouterr().err
 
 
 def test_every_command_is_in_its_page_with_an_example():
@@ -382,13 +385,13 @@ def test_the_commands_of_0_1_still_work_and_say_what_to_write(loop, tmp_path, ca
         (line,) = (each for each in capsys.readouterr().err.splitlines() if "deprecated" in each)
         return line
 
-    assert notice(loop, "--until", 0.1).endswith(f"write `biella simulate {loop}`.")
+    assert notice(loop, "--until", 0.1).endswith(f"use `biella simulate {loop}`.")
     realtime = notice(loop, "--realtime", "--until", 0.02, "--log", log)
-    assert realtime.endswith(f"will be removed in 0.3: write `biella run-realtime {loop}`.")
+    assert realtime.endswith(f"will be removed in 0.3: use `biella run-realtime {loop}`.")
     assert notice(loop, "--bind", rig, "--until", 0.02).endswith(f"`biella run-realtime {loop}`.")
-    assert notice(loop, "--replay", log).endswith(f"write `biella replay {log} {loop}`.")
+    assert notice(loop, "--replay", log).endswith(f"use `biella replay {log} {loop}`.")
     assert run("run", loop, "--realtime", "--input", rig) == 1
-    assert "--input is for offline runs" in capsys.readouterr().err
+    assert "--input applies to offline runs" in capsys.readouterr().err
 
 
 def test_the_old_command_gives_what_the_new_one_gives(loop, tmp_path):
@@ -415,14 +418,14 @@ def test_simulate_takes_a_diagram_and_its_fmu_alike(loop, tmp_path):
 @pytest.mark.parametrize(
     ("file", "option", "message"),
     [
-        ("{loop}", ["--backend", "fmpy"], "--backend is for FMUs, but `"),
-        ("{loop}", ["--no-validate"], "--no-validate is for FMUs, but `"),
+        ("{loop}", ["--backend", "fmpy"], "--backend applies to FMUs, but `"),
+        ("{loop}", ["--no-validate"], "--no-validate applies to FMUs, but `"),
         (
             "x.fmu",
             ["--solver", "rk4"],
-            "--solver is for diagrams, but `x.fmu` is not a Python file",
+            "--solver applies to diagrams, but `x.fmu` is not a Python file",
         ),
-        ("x.fmu", ["--every", "2"], "--every is for diagrams"),
+        ("x.fmu", ["--every", "2"], "--every applies to diagrams"),
     ],
 )
 def test_an_option_of_the_other_kind_of_file_is_refused(loop, capsys, file, option, message):
@@ -434,4 +437,4 @@ def test_a_log_without_python_blocks_is_replayed_without_its_diagram(loop, tmp_p
     log = tmp_path / "log.h5"
     assert run("run-realtime", loop, "--until", 0.02, "--log", log) == 0
     assert run("replay", log, "--plot", tmp_path / "again.png") == 0
-    assert f"signals are those of {log}, bit for bit" in capsys.readouterr().out
+    assert f"signals equal those of {log}, bit for bit" in capsys.readouterr().out

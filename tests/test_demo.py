@@ -92,7 +92,7 @@ def test_a_short_demo_has_figures_too(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["--seconds", "0.1"], "--seconds must be between"),
-        (["taken"], "is a file: name a folder"),
+        (["taken"], "is a file: specify a folder"),
     ],
 )
 def test_wrong_options_are_reported(tmp_path, monkeypatch, capsys, arguments, words):

@@ -63,18 +63,22 @@ def test_the_signals_of_a_log_are_read(unpacked):
 
 def test_the_message_of_a_replay_names_the_release(unpacked):
     with pytest.raises(
-        PlanError, match=r"format 1, which biella 0\.1 reads; .* format 2\..*signals"
+        PlanError, match=r"format 1, readable by biella 0\.1; .* format 2\..*signals"
     ):
         replay(unpacked("log.h5"))
 
 
 def test_the_message_of_the_command_names_the_release(unpacked, capsys):
     assert main(["replay", str(unpacked("log.h5"))]) == 1
-    assert "format 1, which biella 0.1 reads" in capsys.readouterr().err
+    assert "format 1, readable by biella 0.1" in capsys.readouterr().err
 
 
 def test_the_message_of_a_plan_names_the_release():
-    with pytest.raises(PlanError, match=r"`.*plan\.biella` is not a plan of .* biella 0\.1 reads"):
+    with pytest.raises(
+        PlanError,
+        match=r"`.*plan\.biella` is not a valid plan for .* by "
+        r"biella 0\.1",
+    ):
         Plan.load(DATA / "plan.biella")
 
 
@@ -83,7 +87,7 @@ def test_the_message_of_a_plan_of_the_future_says_so(tmp_path):
     data[8:12] = (99).to_bytes(4, "little")
     path = tmp_path / "plan.biella"
     path.write_bytes(data)
-    with pytest.raises(PlanError, match="format 99, which a later release of biella reads"):
+    with pytest.raises(PlanError, match="format 99, readable by a later release of biella"):
         Plan.load(path)
 
 

@@ -47,12 +47,12 @@ def test_an_old_mode_is_accepted_with_a_warning():
 
 @pytest.mark.engine
 def test_the_old_keyword_of_couplings_is_accepted_with_a_warning():
-    with pytest.warns(BiellaDeprecationWarning, match="`hold=` of .*: write `extrapolation=`"):
+    with pytest.warns(BiellaDeprecationWarning, match="`hold=` of .*: use `extrapolation=`"):
         d = Diagram("d", step=1e-3, hold=1)  # type: ignore[call-arg]
     assert d.coupling.extrapolation == 1
     d.add(Constant(1.0), name="one")
     with pytest.warns(
-        BiellaDeprecationWarning, match="`hold=` of simulate.*: write `extrapolation=`"
+        BiellaDeprecationWarning, match="`hold=` of simulate.*: use `extrapolation=`"
     ):
         simulate(d, 1e-3, hold=0, progress=False)  # type: ignore[call-arg]
 

@@ -1,4 +1,4 @@
-"""modelDescription.xml: what an FMU says about itself."""
+"""modelDescription.xml of an exported FMU."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...blocks.core._units import BASE_UNITS, parse_unit
 from ...scheduler.compile.plan._plan import ParameterInfo, Plan, PortInfo
 
 LOG_CATEGORIES = {
-    "logEvents": "when a simulation starts and ends",
-    "logStatusError": "why a call failed",
-    "logStatusWarning": "what was odd at the start, or, told when it ends, in the run",
-    "logStatusDiscard": "why a value or a step was refused",
+    "logEvents": "start and end of a simulation",
+    "logStatusError": "reason of a failed call",
+    "logStatusWarning": "warnings of the start and, at the end, of the run",
+    "logStatusDiscard": "reason of a rejected value or step",
     "logAll": "everything",
 }
 _TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
@@ -185,7 +185,7 @@ def summarize(plan: Plan, needs: Mapping[str, str | None]) -> str:
     text = f"Base step {plan.step:g} s, solver {plan.solver}."
     for platform, glibc in needs.items():
         if glibc is not None:
-            text += f" On {platform} it needs glibc {glibc} or newer."
+            text += f" On {platform} it requires glibc {glibc} or newer."
     return text
 
 

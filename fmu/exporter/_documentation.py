@@ -19,7 +19,7 @@ from ...scheduler.drawing._symbols import Words
 from ._description import Variable, choose_variables, model_identifier
 
 _MOST_BLOCKS = 150
-"""A larger diagram is not drawn: nobody could read it, and arranging it takes seconds."""
+"""A larger diagram is not drawn: it would be illegible, and its layout takes seconds."""
 _MOST_NUMBERS = 12
 
 _STYLE = """
@@ -127,10 +127,10 @@ def document(
 
 
 def _figure(picture: str, replaced: Sequence[str]) -> str:
-    text = "The diagram inside; colors are rates."
+    text = "The diagram of this FMU; colors denote rates."
     if replaced:
         names = ", ".join(f"<code>{escape(name)}</code>" for name in replaced)
-        text += f" Given from outside instead: {names}."
+        text += f" Replaced by inputs: {names}."
     return f"<figure>\n{picture}\n<figcaption>{text}</figcaption>\n</figure>"
 
 
@@ -181,7 +181,7 @@ def _facts(plan: Plan, needs: Mapping[str, str | None], sources: bool) -> str:
     facts = {
         "Base step": f"{plan.step:g} s",
         "Solver": plan.solver,
-        "Starts at": f"{plan.start_time:g} s, unless the tool says otherwise",
+        "Starts at": f"{plan.start_time:g} s, unless set by the tool",
         "Blocks": str(len(plan.blocks)),
         "Runs on": ", ".join(platforms),
         "Sources": "in the folder sources, C11 without dependencies" if sources else "not included",
@@ -201,14 +201,14 @@ def _instructions(plan: Plan, outputs: Sequence[Sequence[Variable]], sources: bo
     )
     page = (
         "<h2>How to run it</h2>\n<p>Any tool that imports FMI 2.0 for co-simulation opens the "
-        "file; no Python is needed. With FMPy, for instance:</p>\n"
+        "file; Python is not required. With FMPy, for instance:</p>\n"
         f"<pre>{escape(text)}</pre>"
     )
     if sources:
         command = f"cc -std=c11 -O2 -ffp-contract=off -fPIC -shared {name}.c -lm -o {name}.so"
         page += (
-            "\n<p>For another platform, compile the one file in <code>sources</code>; the plan is "
-            f"within it, and no file is read:</p>\n<pre>{escape(command)}</pre>"
+            "\n<p>For another platform, compile the single file in <code>sources</code>; it "
+            f"contains the plan and reads no files:</p>\n<pre>{escape(command)}</pre>"
         )
     return page
 

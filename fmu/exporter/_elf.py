@@ -1,4 +1,4 @@
-"""What a Linux library asks of the system that loads it."""
+"""System requirements of a Linux library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSIONS_NEEDED, _DYNAMIC_SYMBOLS = 0x6FFFFFFE, 11
 def minimum_glibc(library: bytes) -> str | None:
     """Return the oldest glibc that has all that an ELF library needs, such as ``"2.17"``.
 
-    None if it is no 64-bit little-endian ELF file, or needs no glibc.
+    None if it is not a 64-bit little-endian ELF file, or does not require glibc.
     """
     found = [
         tuple(map(int, match[1].split(".")))

@@ -84,8 +84,8 @@ def export_fmu(
     written = write_fmu(diagram, model, path, parameters, platforms, sources)
     if not model.outputs:
         warnings.warn(
-            "this FMU has no outputs: declare them with Diagram.output(…), or name signals by "
-            "outputs=[…] (--output-signal).",
+            "this FMU has no outputs: declare them with Diagram.output(…), or select signals "
+            "with outputs=[…] (--output-signal).",
             BiellaWarning,
             stacklevel=3,
         )
@@ -138,7 +138,7 @@ def write_fmu(
 def _reject_blocks(model: Model) -> None:
     """Name every block that only works here, with what to do instead."""
     problems = [
-        f"`{item.path}` ({item.block}) cannot leave in an FMU: {item.block.export_blocker}."
+        f"`{item.path}` ({item.block}) cannot be exported in an FMU: {item.block.export_blocker}."
         for item in model.flat.blocks
         if item.block.export_blocker
     ]
@@ -149,7 +149,7 @@ def _reject_blocks(model: Model) -> None:
 def _reject_double_names(plan: Plan) -> None:
     """In a diagram an input and an output may share a name, in an FMU not."""
     problems = [
-        f"`{name}` is an input and an output: the variables of an FMU need different names."
+        f"`{name}` is an input and an output: the variables of an FMU must have different names."
         for name in plan.inputs
         if name in plan.outputs
     ]
@@ -163,7 +163,7 @@ def _choose_parameters(
     if patterns is None:
         return None
     if isinstance(patterns, str):
-        raise BiellaError(f"`parameters` is a list, such as [{patterns!r}].")
+        raise BiellaError(f"`parameters` must be a list, such as [{patterns!r}].")
     chosen: list[str] = []
     for pattern in patterns:
         exactly = isinstance(patterns, Mapping) and patterns[pattern] is not None

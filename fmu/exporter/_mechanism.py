@@ -78,7 +78,7 @@ class _DottedDiagram(Diagram):
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:
         super()._claim_name(name.replace(".", "_"), among={})
         if name in (self.blocks if among is None else among):
-            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
+            raise DiagramError(f"the name `{name}` is already used in {self.name!r}.")
 
 
 def list_efforts(system: System) -> list[str]:

@@ -47,7 +47,7 @@ def find_engines(platforms: Sequence[str] | None) -> dict[str, bytes]:
     if platforms is None:
         return {this_platform(): library_path().read_bytes()}
     if isinstance(platforms, str):
-        raise FmuError(f"`platforms` is a list, such as [{platforms!r}].")
+        raise FmuError(f"`platforms` must be a list, such as [{platforms!r}].")
     if not platforms:
         raise FmuError(f"`platforms` is empty. Platforms: {', '.join(TARGETS)}.")
     for name in platforms:
@@ -102,8 +102,8 @@ def _engine(name: str) -> bytes:
         raise FmuError(f"the engine cannot be compiled for {name}: {error}") from error
     except OSError as error:
         raise FmuError(
-            f"cannot keep the engine for {name} in `{cache_folder()}`: {error.strerror}. Set "
-            f"BIELLA_CACHE to a folder that can be written."
+            f"cannot store the engine for {name} in `{cache_folder()}`: {error.strerror}. Set "
+            f"BIELLA_CACHE to a writable folder."
         ) from error
 
 

@@ -22,7 +22,7 @@ static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[
         }
         if (variable)
             bl_fmu_log(f, fmi2Error,
-                       outputs ? "value reference %u is no output: there are derivatives of outputs only"
+                       outputs ? "value reference %u is not an output: only outputs have derivatives"
                                : "no derivative with respect to value reference %u: it must be an input, or, in "
                                  "initialization mode, a parameter",
                        references[k]);
@@ -74,8 +74,9 @@ fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference
         }
         if (bl_set_input_derivative(f->engine, references[k], orders[k], values[k]) != BL_OK) {
             bl_fmu_log(f, fmi2Error,
-                       variable->causality == BL_INPUT ? "inputs have derivatives of order 1 and 2, not %d"
-                                                       : "no input, so no derivative of order %d can be set",
+                       variable->causality == BL_INPUT
+                           ? "input derivatives have order 1 or 2, got %d"
+                           : "the variable is not an input: no derivative of order %d can be set",
                        orders[k]);
             return fmi2Error;
         }
@@ -97,12 +98,12 @@ fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReferenc
         return fmi2Error;
     if (count == 0) return fmi2OK;
     if (!has_output_derivatives(f)) {
-        bl_fmu_log(f, fmi2Error, "not every output is continuous, so there are no output derivatives");
+        bl_fmu_log(f, fmi2Error, "output derivatives are not available: some outputs are not continuous");
         return fmi2Error;
     }
     for (size_t k = 0; k < count; k++)
         if (orders[k] != 1) {
-            bl_fmu_log(f, fmi2Error, "outputs have derivatives of order 1, not %d", orders[k]);
+            bl_fmu_log(f, fmi2Error, "output derivatives have order 1, got %d", orders[k]);
             return fmi2Error;
         }
     int64_t *slots = find_slots(f, references, count, 1, NULL);

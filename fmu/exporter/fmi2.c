@@ -126,8 +126,8 @@ static void warn(const bl_fmu *f, int about) {
         const char *path = bl_slot_path(f->engine, bl_loop_slots(f->engine, k)[0]);
         if (verdict == BL_LOOP_IS_SINGULAR)
             bl_fmu_log(f, fmi2Warning,
-                       "%s: its algebraic loop is singular: %.6g solves it, and so do other values, or nearly so", path,
-                       chosen[0]);
+                       "%s: its algebraic loop is singular: %.6g solves it, and so do other values, exactly or nearly",
+                       path, chosen[0]);
         else if (verdict == BL_LOOP_HAS_OTHER)
             bl_fmu_log(f, fmi2Warning,
                        "%s: its algebraic loop has more than one solution: %.6g was taken, %.6g is another one", path,
@@ -188,13 +188,13 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     const unsigned char *plan = NULL;
     f->name = name && *name ? malloc(strlen(name) + 1) : NULL;
     if (f->name) strcpy(f->name, name);
-    if (!f->name) bl_fmu_log(f, fmi2Error, "an instance needs a name");
-    else if (type != fmi2CoSimulation) bl_fmu_log(f, fmi2Error, "this FMU is for co-simulation");
+    if (!f->name) bl_fmu_log(f, fmi2Error, "the instance name is missing");
+    else if (type != fmi2CoSimulation) bl_fmu_log(f, fmi2Error, "this FMU supports co-simulation only");
     else if (!(plan = bl_find_plan(resources, &size, message, sizeof message))) bl_fmu_log(f, fmi2Error, "%s", message);
     else if (bl_open(plan, size, &f->engine, message, sizeof message) != BL_OK)
-        bl_fmu_log(f, fmi2Error, "the plan is broken: %s", message);
+        bl_fmu_log(f, fmi2Error, "the plan is not valid: %s", message);
     else if (!has_guid(f->engine, guid))
-        bl_fmu_log(f, fmi2Error, "the GUID '%s' is not that of the plan", guid ? guid : "(null)");
+        bl_fmu_log(f, fmi2Error, "the GUID '%s' does not match the plan", guid ? guid : "(null)");
     else {
         bl_release_plan(plan);
         f->magic = FMU_MAGIC;
@@ -275,13 +275,13 @@ const bl_variable *bl_fmu_find(const bl_fmu *f, fmi2ValueReference reference, in
         const bl_variable *variable = &f->variables[reference];
         if (variable->kind == kind || variable->kind == or_kind) return variable;
     }
-    bl_fmu_log(f, fmi2Error, "there is no such variable: value reference %u", reference);
+    bl_fmu_log(f, fmi2Error, "unknown value reference %u", reference);
     return NULL;
 }
 
 fmi2Status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, const void *b) {
     if (count == 0 || (a && b)) return fmi2OK;
-    bl_fmu_log(f, fmi2Error, "an array is NULL");
+    bl_fmu_log(f, fmi2Error, "an array pointer is NULL");
     return fmi2Error;
 }
 
@@ -440,7 +440,7 @@ fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte b
     ENTER(SERIALIZE_FMU_STATE)
     const bl_fmu_snapshot *snapshot = snapshot_of(f, state);
     if (!snapshot || !bytes || size < snapshot_size(f)) {
-        bl_fmu_log(f, fmi2Error, "a serialized state needs %zu bytes", snapshot_size(f));
+        bl_fmu_log(f, fmi2Error, "a serialized state requires %zu bytes", snapshot_size(f));
         return fmi2Error;
     }
     memcpy(bytes, snapshot, snapshot_size(f));
@@ -473,18 +473,19 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real now, fmi2Real size, fmi2Boolean 
     ENTER(DO_STEP)
     const double reached = bl_time(f->engine), end = now + size, slack = bl_slack(f->engine, end);
     if (!(size >= 0.0) || !isfinite(end) || !(fabs(now - reached) <= slack)) {
-        bl_fmu_log(f, fmi2Error, "a step from %.12g by %.12g does not go on from %.12g", now, size, reached);
+        bl_fmu_log(f, fmi2Error, "a step from %.12g by %.12g does not continue at the current time %.12g", now, size,
+                   reached);
         f->state = BROKEN;
         return fmi2Error;
     }
     if (f->has_stop_time && end > f->stop_time + slack) { /* the standard asks for an error here */
-        bl_fmu_log(f, fmi2Error, "the step to %.12g goes beyond the stop time, %.12g", end, f->stop_time);
+        bl_fmu_log(f, fmi2Error, "the step to %.12g exceeds the stop time, %.12g", end, f->stop_time);
         f->state = BROKEN;
         return fmi2Error;
     }
     const int status = bl_run_to(f->engine, end);
     if (status == BL_STOP) {
-        bl_fmu_log(f, fmi2Discard, "the simulation ended itself at t = %.9g", bl_time(f->engine));
+        bl_fmu_log(f, fmi2Discard, "the model ended the simulation at t = %.9g", bl_time(f->engine));
         f->ended = 1;
         f->state = STEP_FAILED;
         return fmi2Discard;
@@ -510,7 +511,7 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Rea
 /* Functions that this FMU does not support, as declared in its model description. */
 fmi2Status fmi2CancelStep(fmi2Component c) {
     const bl_fmu *f = fmu_of(c);
-    if (f) bl_fmu_log(f, fmi2Error, "fmi2CancelStep is not offered");
+    if (f) bl_fmu_log(f, fmi2Error, "fmi2CancelStep is not supported");
     return fmi2Error;
 }
 

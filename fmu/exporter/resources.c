@@ -142,7 +142,7 @@ static unsigned char *read_file(const char *path, size_t *size) {
 const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size) {
     char path[LONGEST_PATH];
     if (!resource_path(location, "plan.bin", path, sizeof path)) {
-        snprintf(message, message_size, "no usable resource location: '%s'", location ? location : "(null)");
+        snprintf(message, message_size, "unsupported resource location: '%s'", location ? location : "(null)");
         return NULL;
     }
     unsigned char *plan = read_file(path, size);

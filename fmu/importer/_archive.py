@@ -1,4 +1,4 @@
-"""FMU files: reading one that comes from anywhere, and unpacking it where it leaves nothing behind.
+"""FMU files: reading archives from untrusted sources, and unpacking them to temporary folders.
 
 An unpacked FMU lies in a folder ``biella-fmu-…`` of the system's temporary folder. It is removed
 when the last block that runs it is closed, else when the interpreter ends; what a killed process
@@ -34,7 +34,7 @@ from ...errors import BiellaWarning, FmuError, name_list
 
 LARGEST_COUNT = 50_000
 LARGEST_SIZE = 2 << 30
-"""Limits of an archive, unless the environment says otherwise: see `largest_size`."""
+"""Default limits of an archive; environment variables override them: see `largest_size`."""
 COUNT_VARIABLE = "BIELLA_FMU_MAX_FILES"
 SIZE_VARIABLE = "BIELLA_FMU_MAX_GIB"
 LARGEST_DESCRIPTION = 256 << 20
@@ -83,7 +83,9 @@ def _limit(variable: str, otherwise: float) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 2**30:
-        raise FmuError(f"the environment variable {variable} is a positive number, got {text!r}.")
+        raise FmuError(
+            f"the environment variable {variable} must be a positive number, got {text!r}."
+        )
     return value
 
 
@@ -93,7 +95,7 @@ def read_archive(path: str | Path) -> Archive:
     Raises
     ------
     FmuError
-        If there is no such file, it is damaged, or holds what no honest FMU holds.
+        If there is no such file, or it is damaged or suspicious.
     """
     path = Path(path)
     try:
@@ -110,12 +112,15 @@ def _read(path: Path, _changed: int, _size: int) -> Archive:
         members = _check_members(path, archive)
         if "modelDescription.xml" not in members:
             raise FmuError(
-                f"`{path}` is no FMU: it has no modelDescription.xml at its top. It holds "
+                f"`{path}` is not an FMU: it has no modelDescription.xml at the top level. It "
+                f"contains "
                 f"{name_list(members, 6)}."
             )
         info = members["modelDescription.xml"]
         if info.file_size > LARGEST_DESCRIPTION:
-            raise FmuError(f"the description in `{path}` has {info.file_size} bytes: refused.")
+            raise FmuError(
+                f"the description in `{path}` has {info.file_size} bytes and is rejected."
+            )
         with archive.open(info) as file:
             description = file.read(LARGEST_DESCRIPTION + 1)
     _check_xml(path, description)
@@ -131,7 +136,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except _DAMAGE as error:
         raise FmuError(
-            f"`{path}` is damaged, or no FMU: {_describe_corruption(path, error)}."
+            f"`{path}` is damaged, or not an FMU: {_describe_corruption(path, error)}."
         ) from error
     except OSError as error:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
@@ -159,10 +164,10 @@ def _describe_corruption(path: Path, error: Exception) -> str:
             return str(error)
         if file.read(4) == b"PK\x03\x04":
             return (
-                f"it begins as a zip archive, but its end is missing after {path.stat().st_size} "
+                f"it starts as a zip archive, but is truncated after {path.stat().st_size} "
                 f"bytes. Copy or export it again"
             )
-        return "it is no zip archive"
+        return "it is not a zip archive"
     return str(error)
 
 
@@ -177,7 +182,8 @@ def _check_members(
     most, limit = largest_count(), largest_size()
     if len(infos) > most:
         raise FmuError(
-            f"`{path}` holds {len(infos)} files, more than {most}: refused. If you trust it, set "
+            f"`{path}` contains {len(infos)} files, more than {most}, and is rejected. If you "
+            f"trust it, set "
             f"{COUNT_VARIABLE} to a larger number."
         )
     members: dict[str, zipfile.ZipInfo] = {}
@@ -193,11 +199,13 @@ def _check_members(
             or not name
         ):
             raise FmuError(
-                f"`{path}` has a file `{info.filename}`, which leads outside the folder it would "
-                f"be unpacked to: refused."
+                f"`{path}` has a file `{info.filename}`, whose path is outside the target "
+                f"folder: the FMU is rejected."
             )
         if stat.S_ISLNK(info.external_attr >> 16):
-            raise FmuError(f"`{path}` has a symbolic link, `{info.filename}`: refused.")
+            raise FmuError(
+                f"`{path}` contains a symbolic link, `{info.filename}`: the FMU is rejected."
+            )
         if info.flag_bits & 1:
             raise FmuError(f"`{path}` is encrypted: `{info.filename}`.")
         if info.is_dir() or name.endswith("/") or not parts:  # "./" is the folder itself
@@ -206,8 +214,8 @@ def _check_members(
         total += info.file_size
         if total > limit:
             raise FmuError(
-                f"`{path}` would unpack to more than {limit / (1 << 30):.3g} GiB: refused, because "
-                f"it could fill the disk. If you trust it, set {SIZE_VARIABLE} to a larger number "
+                f"`{path}` would unpack to more than {limit / (1 << 30):.3g} GiB and is "
+                f"rejected. If you trust it, set {SIZE_VARIABLE} to a larger number "
                 f"of GiB."
             )
         before = members.get(name)
@@ -216,8 +224,8 @@ def _check_members(
         members[name] = info
     if repeated and warn:
         warnings.warn(
-            f"`{path}` has several different files of one name: {name_list(repeated, 6)}. The last "
-            f"of each is used. Ask where the file comes from, or export it again.",
+            f"`{path}` has several different files of one name: {name_list(repeated, 6)}. The "
+            f"last of each is used. Check the origin of the file, or export it again.",
             BiellaWarning,
             stacklevel=2,
         )
@@ -228,12 +236,12 @@ def _check_xml(path: Path, text: bytes) -> None:
     """Refuse entities, which can name other files or expand to gigabytes, before any parser."""
     declared = _ENCODING.match(text.removeprefix(b"\xef\xbb\xbf"))
     if b"\0" in text or (declared and declared[1].lower() not in _ENCODINGS):
-        raise FmuError(f"the description in `{path}` is not in UTF-8, as FMI wants it.")
+        raise FmuError(f"the description in `{path}` is not in UTF-8, as FMI requires.")
     for mark in (b"<!doctype", b"<!entity"):
         if mark in text.lower():
             raise FmuError(
-                f"the description in `{path}` declares a document type or entities, which no FMU "
-                f"needs and which can be used to read other files: refused."
+                f"the description in `{path}` declares a document type or entities, which can "
+                f"be used to read other files: the FMU is rejected."
             )
 
 
@@ -257,7 +265,7 @@ def platform_names() -> list[str]:
 
 
 def find_binary(archive: Archive, identifier: str) -> str:
-    """Return the member that is the binary for this platform, or say which there are."""
+    """Return the binary for this platform; the error lists those available."""
     folder = platform_folder()
     name = f"binaries/{folder}/{identifier}{_SUFFIXES.get(sys.platform, '.so')}"
     if name in archive.members:
@@ -266,7 +274,7 @@ def find_binary(archive: Archive, identifier: str) -> str:
         there = [m for m in archive.members if m.startswith(f"binaries/{folder}/")]
         raise FmuError(f"`{archive.path}` has no `{name}`. It has {name_list(there, 6)}.")
     sources = any(name.startswith("sources/") for name in archive.members)
-    hint = " It carries its sources: `fmpy compile` makes a binary from them." if sources else ""
+    hint = " It contains its sources: `fmpy compile` builds a binary from them." if sources else ""
     raise FmuError(
         f"`{archive.path}` has no binary for this platform, {folder}. It has binaries for "
         f"{name_list(archive.platforms)}.{hint}"
@@ -370,7 +378,7 @@ def _unpacking(path: Path, size: int | None = None) -> Iterator[None]:
             folder = tempfile.gettempdir()
         except OSError:  # there is none
             raise FmuError(f"cannot unpack `{path.name}`: {error}. {_OTHER_FOLDER}") from error
-        needs = "" if size is None else f" It needs {size / 1e6:.3g} MB there"
+        needs = "" if size is None else f" It requires {size / 1e6:.3g} MB there"
         with contextlib.suppress(OSError):
             free = shutil.disk_usage(folder).free / 1e6
             needs += f"; {free:.3g} MB are free." if needs else f" {free:.3g} MB are free there."
@@ -386,8 +394,8 @@ def _unpacking(path: Path, size: int | None = None) -> Iterator[None]:
 
 
 _OTHER_FOLDER = (
-    "Remove files there, or set the environment variable TMPDIR (on Windows TEMP) to a folder with "
-    "more room."
+    "Remove files there, or set the environment variable TMPDIR (on Windows TEMP) to a folder "
+    "with more space."
 )
 
 
@@ -415,7 +423,7 @@ def _copy(source: IO[bytes], out: IO[bytes], limit: int, path: Path) -> int:
             return copied
         copied += len(chunk)
         if copied > limit:
-            raise FmuError(f"`{path}` unpacks to more than it says: refused.")
+            raise FmuError(f"`{path}` unpacks to more bytes than declared and is rejected.")
         out.write(chunk)
 
 

@@ -49,7 +49,7 @@ class FmpyFmu(AbstractCalledFmu):
         flags = model.coSimulation
         if flags is None and model.modelExchange is None:
             raise FmuError(
-                f"{self.external_name} is for scheduled execution, which nothing here runs."
+                f"{self.external_name} uses scheduled execution, which is not supported."
             )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
         self.can_roll_back = False
@@ -115,7 +115,7 @@ class FmpySession:
         self._first_time = t
 
     def output(self, t: float) -> None:
-        """Set what reaches the outputs at once and read them."""
+        """Set the inputs with direct feedthrough and read the outputs."""
         if self.initializing and self._version("1"):  # has no initialization mode
             self._set(self.inputs)
             self._leave_initialization()
@@ -206,7 +206,9 @@ class FmpySession:
             self.solver = self._make_solver(self._first_time)
 
     def _end_of_run(self, t: float) -> EndOfRun:
-        return EndOfRun(f"{self.block.external_name}: it ended the simulation at t = {t:.9g}")
+        return EndOfRun(
+            f"{self.block.external_name}: it requested the end of the simulation at t = {t:.9g}"
+        )
 
     def _step(self, t: float, h: float) -> float | None:
         """Take a step of FMI 1.0 or 2.0; return when the FMU ended the simulation, if it did."""
@@ -291,12 +293,13 @@ class FmpySession:
                 events = events + 1 if t == before else 0
                 if events > _LARGEST_EVENTS:
                     raise FmuError(
-                        f"{self.block.external_name} has event after event at t = {t:.9g} s."
+                        f"{self.block.external_name} has an infinite sequence of events at t = "
+                        f"{t:.9g} s."
                     )
         return None
 
     def _completed_step(self) -> tuple[bool, bool]:
-        """Return whether the FMU wants an event, and whether it ended the simulation."""
+        """Return whether the FMU requests an event, and whether it ended the simulation."""
         if not self.model.modelExchange.needsCompletedIntegratorStep:
             return False, False
         answer = self._try(self.fmu.completedIntegratorStep)
@@ -359,7 +362,7 @@ class FmpySession:
             self.tuned = now
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call FMPy; what it raises says which FMU. FMPy itself prints what the FMU says."""
+        """Call FMPy; errors name the FMU. FMPy prints the messages of the FMU."""
         control = keep_float_control()
         try:
             return call(*arguments, **named)
@@ -382,7 +385,7 @@ class FmpySession:
                 self.inexact.add(name)
                 warnings.warn(
                     f"`{name}` of {self.block.external_name} is {value}, which is rounded to "
-                    f"{float(value):.0f}: a signal holds integers exactly only up to 2^53.",
+                    f"{float(value):.0f}: signals represent integers exactly only up to 2^53.",
                     BiellaWarning,
                     stacklevel=2,
                 )

@@ -35,8 +35,8 @@ class PyfmiFmu(AbstractCalledFmu):
             import pyfmi  # noqa: F401
         except ImportError as error:
             raise FmuError(
-                "backend='pyfmi' needs PyFMI, which is not installed. It comes from conda-forge: "
-                "`conda install -c conda-forge pyfmi`. backend='fmpy' needs only FMPy."
+                "backend='pyfmi' requires PyFMI, which is not installed: `conda install -c "
+                "conda-forge pyfmi`. backend='fmpy' requires only FMPy."
             ) from error
         if description.model.coSimulation is None or description.version.startswith("3"):
             raise FmuError(
@@ -101,7 +101,7 @@ class PyfmiSession:
         self._start = t
 
     def output(self, t: float) -> None:
-        """Set what reaches the outputs at once and read them."""
+        """Set the inputs with direct feedthrough and read the outputs."""
         if self.initializing and self.first:
             self._leave_initialization()
         values = self.values.inputs
@@ -126,10 +126,10 @@ class PyfmiSession:
         for k in range(self.block.options.substeps):
             status = self._try(self.fmu.do_step, t + k * h, h, True)
             if status > _WARNING:
-                raise FmuError(f"{self.block.external_name}: do_step of PyFMI gave {status}.")
+                raise FmuError(f"{self.block.external_name}: do_step of PyFMI returned {status}.")
 
     def save(self) -> bytes:
-        """Refuse: PyFMI's serialized states are objects of its own."""
+        """Raise: serialized states of PyFMI are objects, not bytes."""
         raise BiellaError(f"{self.block.external_name}, run by PyFMI, cannot be saved.")
 
     def restore(self, state: bytes) -> None:

@@ -90,13 +90,13 @@ def Fmu(
         If the file cannot be read, is not safe to unpack, or cannot run here.
     """
     if backend not in _BACKENDS:
-        raise DiagramError(f"`backend` is one of {', '.join(_BACKENDS)}; got {backend!r}.")
+        raise DiagramError(f"`backend` must be one of {', '.join(_BACKENDS)}; got {backend!r}.")
     if timeout is not None and not isolate:
         raise DiagramError(
-            "a timeout needs isolate=True: a call into a library of this process cannot be ended."
+            "timeout requires isolate=True: a call within this process cannot be interrupted."
         )
     if isolate and backend != "engine":
-        raise DiagramError(f"isolate=True goes with backend='engine', not {backend!r}.")
+        raise DiagramError(f"isolate=True requires backend='engine', got {backend!r}.")
     check_period(period, substeps)
     archive = read_archive(path)
     description = read_description(archive, validate)
@@ -138,12 +138,13 @@ def check_runnable(description: Description) -> None:
     label = description.archive.path.name
     if description.version != "2.0":
         raise FmuError(
-            f"{label} is FMI {description.version}: the engine runs FMI 2.0. Use backend='fmpy'."
+            f"{label} is FMI {description.version}: the engine supports FMI 2.0. Use "
+            f"backend='fmpy'."
         )
     if description.model.coSimulation is None:
         raise FmuError(
-            f"{label} is for model exchange only: it has no solver, and the engine runs FMUs that "
-            f"have one. Use backend='fmpy', which brings CVode."
+            f"{label} supports model exchange only, and the engine runs co-simulation FMUs. "
+            f"Use backend='fmpy', which includes the solver CVode."
         )
     find_binary(description.archive, description.model.coSimulation.modelIdentifier)
 
@@ -240,8 +241,8 @@ class AttachedFmu:
         try:
             if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
                 raise FmuError(
-                    f"{block.external_name} can be instantiated only once in a process, and it is "
-                    f"running already. Use isolate=True for the others."
+                    f"{block.external_name} can be instantiated only once per process and is "
+                    f"already instantiated. Use isolate=True for the others."
                 )
             path = self.folder.path.joinpath(*binary.split("/"))
             self._attach(block, path)

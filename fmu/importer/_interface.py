@@ -65,15 +65,17 @@ class Scalar:
         try:
             value = float(text)
         except (TypeError, ValueError, OverflowError):
-            raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is none.") from None
+            raise FmuError(f"`{self.name}` is of type {self.fmi_type}, got {text!r}.") from None
         if self.type != INTEGER:
             return value
         if not value.is_integer():
-            raise FmuError(f"`{self.name}` is {self.fmi_type}, and {text!r} is not whole.")
+            raise FmuError(
+                f"`{self.name}` is of type {self.fmi_type}, got {text!r}, which is not an integer."
+            )
         if abs(value) >= _LARGEST_EXACT and _whole(text) not in (None, int(value)):
             raise FmuError(
-                f"`{self.name}` cannot be {text}: parameters and signals hold integers exactly "
-                f"only up to 2^53."
+                f"`{self.name}` cannot be {text}: parameters and signals represent integers "
+                f"exactly only up to 2^53."
             )
         return self.check_range(value)
 
@@ -82,7 +84,7 @@ class Scalar:
         low, high = _RANGES.get(self.fmi_type, (-np.inf, np.inf))
         if not low <= value <= high and self.type == INTEGER:
             raise FmuError(
-                f"`{self.name}` cannot be {value:.17g}: {self.fmi_type} holds integers from "
+                f"`{self.name}` cannot be {value:.17g}: the range of {self.fmi_type} is "
                 f"{low:.0f} to {high:.0f}."
             )
         return value
@@ -105,7 +107,7 @@ class Group:
 
     @property
     def first(self) -> Scalar:
-        """The variable that stands for all."""
+        """The variable that represents the group."""
         return self.scalars[0]
 
     def starts(self) -> list[float] | None:
@@ -151,7 +153,7 @@ class Description:
         if not np.isfinite(value):
             raise FmuError(
                 f"the description in `{self.archive.path}` has {attribute}={str(text)!r} in its "
-                f"DefaultExperiment, which is no time in seconds."
+                f"DefaultExperiment, which is not a time in s."
             )
         return value
 
@@ -182,8 +184,8 @@ def _read_description(archive: Archive, validate: bool) -> Description:
     except ValidationError as error:
         problems = "\n".join(f"  - {problem}" for problem in error.problems[:20])
         raise FmuError(
-            f"the description in `{archive.path}` breaks FMI's rules:\n{problems}\n"
-            f"validate=False takes it all the same."
+            f"the description in `{archive.path}` violates the FMI standard:\n{problems}\n"
+            f"validate=False accepts it nevertheless."
         ) from error
     except Exception as error:
         raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
@@ -224,7 +226,7 @@ def require_fmpy(purpose: str) -> None:
         import fmpy  # noqa: F401
     except ImportError as error:
         raise FmuError(
-            f"to {purpose}, biella needs FMPy: install it with `pip install fmpy`."
+            f"to {purpose}, biella requires FMPy: install it with `pip install fmpy`."
         ) from error
 
 
@@ -233,7 +235,8 @@ def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
     reference = int(variable.valueReference)
     if not 0 <= reference < 1 << 32:
         raise FmuError(
-            f"`{variable.name}` has the value reference {reference}, but FMI has 0 to 4294967295."
+            f"`{variable.name}` has the value reference {reference}, outside the range 0 to "
+            f"4294967295 of FMI."
         )
     name = variable.unit or (declared.unit if declared is not None else None)
     unit = None
@@ -264,9 +267,9 @@ def _parse(name: str) -> Unit | None:
 
 
 def _unit(definition: Any) -> Unit | None:
-    """Return a unit of the FMU; its name counts where it says more than its base exponents.
+    """Return a unit of the FMU; its name is used if it is more specific than its base exponents.
 
-    Tools often leave out the radian, and no FMU can say ``count``.
+    Tools often omit the radian, and FMI has no unit ``count``.
     """
     named = _parse(definition.name)
     base = definition.baseUnit
@@ -468,7 +471,7 @@ def choose_interface(
     # An output that is a parameter, or a state with a given start, shows what was set.
     names = {group.name for group in chosen_in}
     if clash := names & {group.name for group in parameters}:
-        raise FmuError(f"`{min(clash)}` of {label} is a port already and cannot be set too.")
+        raise FmuError(f"`{min(clash)}` of {label} is already a port and cannot be set.")
     return Interface(
         chosen_in, chosen_out, parameters, values, set(expanded), strings
     ), input_values
@@ -550,12 +553,12 @@ def _expand(
             settable = [*by_name, *(n for n, s in scalars.items() if s.causality == "parameter")]
             raise FmuError(
                 f"{label} has no variable `{name}`.{suggest(name, settable)} "
-                f"What can be set: {name_list(dict.fromkeys(settable))}."
+                f"Settable variables: {name_list(dict.fromkeys(settable))}."
             )
     for name, value in found.items():
         if scalars[name].type == STRING:
             if not isinstance(value, str):
-                raise FmuError(f"`{name}` of {label} is a String, got {value!r}.")
+                raise FmuError(f"`{name}` of {label} must be a string, got {value!r}.")
         else:
             scalars[name].number(value)
     return found
@@ -564,6 +567,6 @@ def _expand(
 def check_period(period: float | None, substeps: int) -> None:
     """Refuse what cannot be a step."""
     if period is not None and not (np.isfinite(period) and period > 0):
-        raise DiagramError(f"a period must be positive seconds, got {period!r}.")
+        raise DiagramError(f"the period must be a positive time in s, got {period!r}.")
     if not isinstance(substeps, int) or isinstance(substeps, bool) or substeps < 1:
-        raise DiagramError(f"`substeps` is a whole number, at least 1; got {substeps!r}.")
+        raise DiagramError(f"`substeps` must be an integer, at least 1; got {substeps!r}.")

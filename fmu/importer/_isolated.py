@@ -52,7 +52,7 @@ class IsolatedFmu(AbstractCalledFmu):
     ) -> None:
         super().__init__(description, interface, input_values, options)
         if timeout is not None and not timeout > 0:
-            raise FmuError(f"a timeout must be positive seconds, got {timeout!r}.")
+            raise FmuError(f"the timeout must be a positive time in s, got {timeout!r}.")
         flags = description.model.coSimulation
         self.can_roll_back = False  # states leave the process as bytes, not through slots
         self.to_roll_back = "isolate=False" if flags.canGetAndSetFMUstate else ""
@@ -177,7 +177,7 @@ class IsolatedSession:
     ) -> bytes:
         limit = None if self.block.timeout is None else self.block.timeout + extra
         if self._in_call:
-            raise FmuError(f"{self.block.external_name} was interrupted in the middle of a call.")
+            raise FmuError(f"{self.block.external_name} was interrupted during a call.")
         self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
         try:
             with _Watch(self.process, limit) as watch:
@@ -210,8 +210,8 @@ class IsolatedSession:
         """Say how the worker ended."""
         if expired:
             return (
-                f"{self.block.external_name} did not answer within {limit:g} s, so its process was "
-                f"ended."
+                f"{self.block.external_name} did not respond within {limit:g} s, and its "
+                f"process was terminated."
             )
         code = self.process.wait()
         if code < 0:
@@ -219,8 +219,8 @@ class IsolatedSession:
                 name = signal.Signals(-code).name
             except ValueError:
                 name = f"signal {-code}"
-            return f"{self.block.external_name} crashed: its process was ended by {name}."
-        return f"{self.block.external_name} ended its own process with exit code {code}."
+            return f"{self.block.external_name} crashed: its process was terminated by {name}."
+        return f"{self.block.external_name} exited its process with code {code}."
 
 
 class _Watch:

@@ -1,6 +1,6 @@
 """The process that `isolated` starts: it runs one FMU through the engine and answers requests.
 
-It makes the same block as its parent and calls the same kernel, so that the same bits come back.
+It makes the same block as its parent and calls the same kernel, so that results are bit-identical.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Worker:
         block = Fmu(order.pop("path"), period=1.0, **order)
         assert isinstance(block, EngineFmu)
         if block.description.archive.digest != digest:
-            raise FmuError(f"{block.external_name} has changed since the block was made.")
+            raise FmuError(f"{block.external_name} has changed since the block was created.")
         self.instance = Instance(_alone(block).compile())
         plan = self.instance.plan
         info, record = plan.blocks[0], plan.block_records[0]
@@ -49,7 +49,7 @@ class Worker:
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
-        """Do what is asked and return the answer."""
+        """Execute a request and return the response."""
         values = self.instance.values
         if op == b"S":
             return self.instance.external[0].save()

@@ -17,7 +17,7 @@ int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *c
                 size_t message_size) {
     (void)path, (void)flags, (void)calls;
     *library = NULL;
-    snprintf(message, message_size, "this engine was built without a loader for other libraries");
+    snprintf(message, message_size, "this engine was built without a loader for shared libraries");
     return BL_ERROR_BLOCK;
 }
 void bl_fmu_unload(void *library) { (void)library; }
@@ -47,7 +47,7 @@ static void *open_library(const char *path, char *message, size_t message_size) 
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        snprintf(message, message_size, "%s", why ? why : "the system does not say why");
+        snprintf(message, message_size, "%s", why ? why : "no reason stated by the system");
     }
     return library;
 }
@@ -108,14 +108,14 @@ int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *c
         memcpy((char *)calls + symbol->offset, &found, sizeof found);
         if (found || (symbol->flag && !(flags & symbol->flag))) continue;
         snprintf(message, message_size, "its binary has no function %s%s", symbol->name,
-                 symbol->flag ? ", though its description says that it can do what that is for" : "");
+                 symbol->flag ? ", although its description declares this capability" : "");
         bl_fmu_unload(*library);
         *library = NULL;
         return BL_ERROR_BLOCK;
     }
     const char *version = calls->GetVersion();
     if (!version || strncmp(version, "2.", 2) != 0) {
-        snprintf(message, message_size, "its binary says that it is FMI %.16s, not 2.0",
+        snprintf(message, message_size, "its binary reports FMI version %.16s instead of 2.0",
                  version ? version : "(nothing)");
         bl_fmu_unload(*library);
         *library = NULL;

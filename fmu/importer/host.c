@@ -194,7 +194,7 @@ static int is_harmless(const char *format) {
 static const char *status_name(fmi2Status status) {
     static const char *const NAMES[] = {"fmi2OK",    "fmi2Warning", "fmi2Discard",
                                         "fmi2Error", "fmi2Fatal",   "fmi2Pending"};
-    return (unsigned)status < sizeof NAMES / sizeof *NAMES ? NAMES[status] : "a status that FMI does not have";
+    return (unsigned)status < sizeof NAMES / sizeof *NAMES ? NAMES[status] : "an undefined status";
 }
 
 /* FMUs call this from any thread: each message has a separate buffer, which is always null-terminated. */
@@ -246,7 +246,7 @@ static int set_error(bl_fmu_host *f, const char *format, ...) {
 }
 
 static const char *silence(bl_fmu_host *f) {
-    return f->logging || atomic_load(&f->message_count) > 0 ? "" : " and did not say why; logging=True asks for more";
+    return f->logging || atomic_load(&f->message_count) > 0 ? "" : " without a message; logging=True shows more";
 }
 
 /* Converts an FMI status; a warning is BL_OK. */
@@ -453,7 +453,7 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
     }
     if (!f || !allocate_host(b, source, f)) {
         free_host(f);
-        return bl_fail(e, BL_ERROR_MEMORY, block, "no memory for the FMU");
+        return bl_fail(e, BL_ERROR_MEMORY, block, "out of memory for the FMU");
     }
     char message[640] = "";
     const int status = load(f, source->library, message, sizeof message);
@@ -477,7 +477,7 @@ static int is_integer(double value) { return value >= (double)INT_MIN && value <
 
 static int fail_integer(bl_fmu_host *f, fmi2ValueReference reference, double value) {
     return set_error(
-        f, "the integer with value reference %u cannot be %.17g: FMI 2.0 has integers from -2147483648 to 2147483647",
+        f, "the integer with value reference %u cannot be %.17g: the range of FMI 2.0 is -2147483648 to 2147483647",
         (unsigned)reference, value);
 }
 
@@ -618,8 +618,8 @@ static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group 
     if (status != BL_OK || f->input_derivative_limit < 2 || part.order < 2) return status;
     const fmi2Status answer = set_input_derivatives(b, f, g, part, 2);
     if (answer != fmi2Discard)
-        return handle_status(f, answer, "fmi2SetRealInputDerivatives of order 2, which extrapolation=1 does not need,",
-                             t);
+        return handle_status(f, answer,
+                             "fmi2SetRealInputDerivatives of order 2, which extrapolation=1 does not require,", t);
     f->input_derivative_limit = 1;
     return set_group_polynomial(b, f, g, part, t);
 }
@@ -748,8 +748,8 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
                                        listening ? fmi2True : fmi2False);
     put_back_control(f);
     if (!f->component)
-        return set_error(f, "fmi2Instantiate gave no instance%s%s",
-                         f->flags & HOST_NEEDS_TOOL ? " (it needs the tool that made it, says its description)" : "",
+        return set_error(f, "fmi2Instantiate returned no instance%s%s",
+                         f->flags & HOST_NEEDS_TOOL ? " (its description requires the tool that exported it)" : "",
                          silence(f));
     int status = BL_OK;
     if (listening) {
@@ -773,7 +773,7 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
 static int host_init(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!f) return BL_ERROR_BLOCK;
-    if (f->mode == HOST_DEAD) return set_error(f, "it had a fatal error and cannot start again");
+    if (f->mode == HOST_DEAD) return set_error(f, "it had a fatal error and cannot be restarted");
     bl_working_directory directory;
     end_instance(f);
     f->control = bl_get_float_control();
@@ -830,7 +830,7 @@ static double last_successful_time(bl_fmu_host *f, double t, double h) {
 }
 
 static int end_run(bl_fmu_host *f, double t) {
-    set_error(f, "it ended the simulation at t = %.9g", t);
+    set_error(f, "it requested the end of the simulation at t = %.9g", t);
     return BL_STOP;
 }
 
@@ -851,7 +851,7 @@ static int step(bl_fmu_host *f, double t, double h, int is_last) {
     if (status == fmi2Pending) {
         f->mode = HOST_BROKEN;
         return set_error(
-            f, "fmi2DoStep returned fmi2Pending at t = %.9g, though it was not asked to work in the background", t);
+            f, "fmi2DoStep returned fmi2Pending at t = %.9g, although asynchronous execution was not requested", t);
     }
     return handle_status(f, status, "fmi2DoStep", t);
 }
@@ -926,8 +926,7 @@ static int host_advance(bl_block *b, double t, double dt) {
 
 static const char *host_last_error(const bl_block *b) {
     const bl_fmu_host *f = b->external;
-    return f ? f->reason
-             : "no FMU is attached to this block: a plan holds none, so the diagram must run where it was made";
+    return f ? f->reason : "no FMU is attached to this block: a saved plan contains no FMU, run the diagram instead";
 }
 
 static void host_close(bl_block *b) {
@@ -1006,7 +1005,7 @@ static int64_t state_size(bl_engine *e, int32_t block, bl_fmu_host *f) {
         if (status == BL_OK)
             status = handle_status(f, CALL(f, SerializedFMUstateSize, f->component, snapshot->state, &size),
                                    "fmi2SerializedFMUstateSize", 0.0);
-        if (status == BL_OK && size > INT64_MAX / 2) status = set_error(f, "its state has an impossible size");
+        if (status == BL_OK && size > INT64_MAX / 2) status = set_error(f, "its state has an invalid size");
         if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
     }
     return (int64_t)(sizeof(bl_fmu_state_head) + size);
@@ -1034,7 +1033,7 @@ static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
 
 static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, int64_t size) {
     bl_fmu_state_head head = {0, 0, (int64_t)f->mode, f->input_derivative_order, f->ended};
-    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "too little room for a state");
+    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the buffer is too small for a state");
     int status = BL_OK;
     if (f->flags & HOST_CAN_SERIALIZE)
         status = handle_status(f,
@@ -1058,7 +1057,7 @@ int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size) {
 
 static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void *bytes, int64_t size) {
     bl_fmu_state_head head;
-    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is cut off");
+    if (size < (int64_t)sizeof head) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is truncated");
     memcpy(&head, bytes, sizeof head);
     if ((head.mode != HOST_INITIALIZING && head.mode != HOST_STEPPING) || head.input_derivative_order < 0 ||
         head.input_derivative_order > 2)
@@ -1067,8 +1066,8 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     if (head.run != 0) {
         if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
             set_error(f, "it cannot serialize its state (canSerializeFMUstate is false in its description), so a saved "
-                         "state is good only for the run that it was saved in");
-            return bl_fail(e, BL_ERROR_STATE, block, "the saved state is of another run");
+                         "state is valid only within its run");
+            return bl_fail(e, BL_ERROR_STATE, block, "the saved state belongs to another run");
         }
         status = put_back_state(f, &f->kept[head.ticket]);
     } else if (f->flags & HOST_CAN_SERIALIZE) {
@@ -1083,7 +1082,7 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
         snapshot->ended = head.ended != 0;
         if (status == BL_OK) status = put_back_state(f, snapshot);
     } else {
-        status = set_error(f, "the saved state is not one of its own");
+        status = set_error(f, "the saved state belongs to another FMU");
     }
     return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
 }

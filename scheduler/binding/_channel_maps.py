@@ -46,7 +46,7 @@ class ChannelMaps:
     Parameters
     ----------
     say
-        Is told the table, the key and the text of every problem.
+        Called with the table, the key and the text of every problem.
     """
 
     def __init__(self, say: Callable[[str, str, str], None]) -> None:
@@ -92,7 +92,7 @@ class ChannelMaps:
         for channel in {channel.name: channel for channel, _ in elements}.values():
             if channel.unused:
                 self.say(
-                    where, key, f"channel `{device.name}.{channel.name}` is said to be unused."
+                    where, key, f"channel `{device.name}.{channel.name}` is declared as unused."
                 )
             good &= self._check_unit(port, path, device, side, channel, where, key)
         if not good:
@@ -182,7 +182,7 @@ def start_of(channel: Channel, k: int) -> float:
 
 
 def _converted(channel: Channel, given: Unit, wanted: Unit) -> str:
-    """Return what a channel's table would say in another unit."""
+    """Return the entries of a channel's table in another unit."""
     gain, offset = conversion(given, wanted)
 
     def convert(value: float) -> str:

@@ -28,8 +28,12 @@ from ._rig import Binding, BlockEntry, DeviceEntry, SignalEntry, read_binding
 
 STATUS = (
     Port("age", kind="integer", doc="ticks since the newest frame"),
-    Port("alive", kind="boolean", doc="whether it has been heard from within its timeout"),
-    Port("delay", kind="integer", doc="ticks from a value sent to the answer that knows it"),
+    Port("alive", kind="boolean", doc="whether a frame was received within the timeout"),
+    Port(
+        "delay",
+        kind="integer",
+        doc=("ticks from sending a value to receiving a frame that acknowledges it"),
+    ),
 )
 """The signals that every device has."""
 
@@ -49,7 +53,7 @@ class BindingReport:
     ties
         The bound blocks, signals and channels.
     fmus
-        Blocks that an FMU stands for, and its file.
+        Blocks that are replaced by an FMU, and its file.
     plan
         The diagram with stand-ins for the real parts; None if there are problems.
     """
@@ -87,7 +91,7 @@ def check_binding(
     try:
         plan = _outline(diagram, **plain)
     except DiagramError as error:
-        check.problems += [f"the diagram itself: {text}" for text in error.problems]
+        check.problems += [f"the diagram is not valid: {text}" for text in error.problems]
         return check
     _Checker(diagram, plan, check, compile_options.get("extra") or {}).check()
     if check.problems:
@@ -97,7 +101,9 @@ def check_binding(
     try:
         check.plan = diagram.compile(**plain)
     except DiagramError as error:
-        check.problems += [f"the diagram as it is bound: {text}" for text in error.problems]
+        check.problems += [
+            f"the diagram with this binding is not valid: {text}" for text in error.problems
+        ]
     return check
 
 
@@ -124,7 +130,7 @@ class _Checker:
         self.blocks = dict(list_blocks(diagram, plan))
         self.channel_maps = ChannelMaps(self.say)
         self.taken: dict[str, list[Port]] = {}
-        """Outputs that devices take over, as ports of the stand-ins beside the diagram."""
+        """Outputs that devices replace, as ports of added sources."""
         self.named = _list_named(self.binding)
 
     def say(self, table: str, key: str, text: str) -> None:
@@ -160,11 +166,15 @@ class _Checker:
             self.say(
                 f"devices.{name}",
                 "",
-                "a block of the diagram has this name, and the device's signals "
+                "a block of the diagram has the name of this device, and the signals of the device "
                 f"({name}.age, …) would have it too: rename the device.",
             )
         if name in self.reserved:
-            self.say(f"devices.{name}", "", "a run has signals of this name itself: rename it.")
+            self.say(
+                f"devices.{name}",
+                "",
+                "the name is reserved for signals of the run: rename the device.",
+            )
         for side in ("receive", "send"):
             if (count := count_values(getattr(entry, side))) > MOST_VALUES:
                 text = f"has {count} values, but a device has at most {MOST_VALUES}."
@@ -177,12 +187,12 @@ class _Checker:
         try:
             found = entry.driver.check(entry, around)
         except Exception as error:
-            found = [("", f"the driver `{entry.driver.name}` cannot be asked: {error}")]
+            found = [("", f"the driver `{entry.driver.name}` cannot be loaded: {error}")]
         for key, text in found:
             self.say(f"devices.{name}", key, text)
 
     def _check_lines(self) -> None:
-        """A serial port is one device; and nobody can be late within a tick."""
+        """Check that each port has one device, and that timeouts are not shorter than a tick."""
         owners: dict[object, str] = {}
         period = self.plan.step / self.binding.run.get("factor", 1.0)
         for name, entry in self.binding.devices.items():
@@ -212,7 +222,7 @@ class _Checker:
             return
         for other in self.binding.blocks:
             if entry.path.startswith(f"{other}."):
-                self.say(where, "", f"it is inside `{other}`, which is replaced as a whole.")
+                self.say(where, "", f"it is part of `{other}`, which is replaced as a whole.")
         if entry.fmu is not None:
             self._check_fmu(entry, ports, where)
         elif entry.device is not None:
@@ -254,12 +264,13 @@ class _Checker:
                 elif incoming and port.name in ports.read:
                     self.say(
                         where, side,
-                        f"output `{port.name}` of `{entry.path}` comes from nowhere: name a "
+                        f"output `{port.name}` of `{entry.path}` has no source: assign a "
                         f"channel of `{device.name}`. Channels from it: {name_list(channels)}.",
                     )  # fmt: skip
                 elif not incoming and port.name in ports.fed:
                     self.found.warnings.append(
-                        f"[{where}]: input `{port.name}` goes to no channel of `{device.name}`."
+                        f"[{where}]: input `{port.name}` is not sent on any channel of "
+                        f"`{device.name}`."
                     )
         starts = {
             port.name: [start_of(c, k) for c, k in mapping.elements]
@@ -372,10 +383,14 @@ class _Checker:
         if path in self.found.reroute or any(
             mapping.port == path and mapping.incoming for mapping in self.channel_maps.channel_maps
         ):
-            self.say("signals", entry.path, f"`{path}` comes from a device already.")
+            self.say("signals", entry.path, f"`{path}` is already provided by a device.")
             return
         if path not in self.plan.inputs and path.startswith("coupling."):
-            self.say("signals", entry.path, f"`{path}` is what a coupling tells, and stays so.")
+            self.say(
+                "signals",
+                entry.path,
+                f"`{path}` is a diagnostic signal of a coupling and cannot be replaced.",
+            )
             return
         mapping = self.channel_maps.map_channel(
             port, path, device, True, entry.channels, "signals", entry.path
@@ -390,7 +405,7 @@ class _Checker:
         where = f"devices.{entry.name}"
         if entry.name not in self.named:
             self.say(
-                where, "", "nothing uses it: name it in [blocks.…] or [signals], or remove it."
+                where, "", "it is not used: refer to it in [blocks.…] or [signals], or remove it."
             )
             return
         for side, channels in (("receive", entry.receive), ("send", entry.send)):
@@ -407,16 +422,17 @@ class _Checker:
                 if side == "send":
                     self.say(
                         f"{where}.send.{channel.name}", "",
-                        f"nothing is sent on {name_list(free)}. Bind it, or say unused = true: "
-                        f"then it always has its safe value.",
+                        f"nothing is sent on {name_list(free)}. Bind it, or set unused = true "
+                        f"to send its safe value.",
                     )  # fmt: skip
                 else:
                     self.found.warnings.append(
-                        f"[{where}.receive.{channel.name}]: nobody takes {name_list(free)}."
+                        f"[{where}.receive.{channel.name}]: {name_list(free)} is received but "
+                        f"not used."
                     )
 
     def _add_status(self, entry: DeviceEntry) -> None:
-        """Put a source beside the diagram that shows how the device is, and what it takes over."""
+        """Add a source for the status of the device and for the outputs that it replaces."""
         ports = self.taken.get(entry.name, [])
         starts = {
             mapping.port: [start_of(c, k) for c, k in mapping.elements]

@@ -112,10 +112,11 @@ def write_template(diagram: Diagram, path: str) -> str:
     outs = [port for port in ports.inputs if port.name in ports.fed]
     ins = [port for port in ports.outputs if port.name in ports.read]
     if not ins and not outs:
-        raise DiagramError(f"nothing is connected to `{path}`: there is nothing to bind.")
+        raise DiagramError(f"`{path}` cannot be bound: nothing is connected to it.")
     device = "board" if "board" not in blocks else "device"
     lines = [
-        f"# `{path}` of {diagram.name!r} as a real board: put in its port, limits and safe values.",
+        f"# `{path}` of {diagram.name!r} as a real board: fill in its port, limits and safe "
+        f"values.",
         "",
         "[run]",
         'clock = "wall"',
@@ -125,15 +126,15 @@ def write_template(diagram: Diagram, path: str) -> str:
         'driver = "serial"',
         'port = "/dev/ttyACM0"',
         "baud = 115200",
-        "timeout = 0.1       # s without a frame: lost",
+        "timeout = 0.1       # s without a frame until it counts as lost",
         'on_loss = "stop"    # or "hold", "safe"',
     ]
     if ins:
-        lines += ["", "# From the board to us, in the order of the frame."]
+        lines += ["", "# Received from the board, in the order of the frame."]
     for port in ins:
         lines += _channel(f"devices.{device}.receive", port, safe=False)
     if outs:
-        lines += ["", "# From us to the board, in the order of the frame."]
+        lines += ["", "# Sent to the board, in the order of the frame."]
     for port in outs:
         lines += _channel(f"devices.{device}.send", port, safe=True)
     lines += ["", f"[blocks.{_key(path)}]", f'device = "{device}"']
@@ -151,7 +152,7 @@ def _channel(table: str, port: Port, safe: bool) -> list[str]:
     if port.width != 1:
         lines.append(f"width = {port.width}")
     lines.append("# limits = [-1, 1]")
-    lines.append("safe = 0            # when anything goes wrong" if safe else "# safe = 0")
+    lines.append("safe = 0            # sent on errors and at the end" if safe else "# safe = 0")
     return lines
 
 

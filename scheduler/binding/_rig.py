@@ -27,10 +27,10 @@ RUN_OPTIONS: dict[str, Option] = {
     "clock": Option("text", "`wall`, `free`, or `device:NAME`"),
     "factor": Option("number", "simulated seconds for each second", low=1e-9, high=1e9),
     "until": Option("number", "end time in s"),
-    "overrun": Option("text", "what follows a missed deadline", choices=OVERRUN),
+    "overrun": Option("text", "policy for missed deadlines", choices=OVERRUN),
     "max_consecutive_overruns": Option("whole", "missed deadlines in a row", low=0),
     "max_overruns": Option("whole", "missed deadlines in total", low=0),
-    "warmup_ticks": Option("whole", "ticks at the start that do not count", low=0),
+    "warmup_ticks": Option("whole", "ticks at the start whose overruns are not counted", low=0),
     "record": Option("texts", "signals to record; all if not given"),
     "every": Option("whole", "record every n-th tick", low=1),
     "out": Option("text", "file for the result"),
@@ -42,7 +42,7 @@ _SHORTEST_TIMEOUT = 1e-6  # s: less would be rounded to none
 _DEVICE_OPTIONS = {
     "driver": Option("text", "the name of a driver", required=True),
     "timeout": Option("number", "seconds without a frame until it counts as lost"),
-    "on_loss": Option("text", "what a loss does", default="stop", choices=ON_LOSS),
+    "on_loss": Option("text", "reaction to a lost device", default="stop", choices=ON_LOSS),
     "receive": Option("table", "channels from the device"),
     "send": Option("table", "channels to the device"),
 }
@@ -52,23 +52,23 @@ _CHANNEL_OPTIONS = {
     "unit": Option("text", "of the value"),
     "scale": Option("number", "value = scale * raw + offset", default=1.0),
     "offset": Option("number", "value = scale * raw + offset", default=0.0),
-    "saturate": Option("flag", "beyond the limits the nearest is taken", default=False),
-    "width": Option("whole", "how many numbers it has", default=1, low=1, high=255),
+    "saturate": Option("flag", "values are clipped to the limits", default=False),
+    "width": Option("whole", "number of elements", default=1, low=1, high=255),
     "unused": Option("flag", "always has its safe value", default=False),
 }
 _BLOCK_OPTIONS = {
-    "device": Option("text", "the device that stands for the block"),
-    "fmu": Option("text", "the FMU that stands for the block"),
-    "inputs": Option("table", "which channel each input is sent on"),
-    "outputs": Option("table", "which channel each output comes from"),
+    "device": Option("text", "device that replaces the block"),
+    "fmu": Option("text", "FMU that replaces the block"),
+    "inputs": Option("table", "channel on which each input is sent"),
+    "outputs": Option("table", "channel from which each output is received"),
 }
 _FMU_OPTIONS = {
-    "fmu": Option("text", "the FMU that stands for the block"),
+    "fmu": Option("text", "FMU that replaces the block"),
     "parameters": Option("table", "values of its parameters by name"),
     "period": Option("number", "communication step in s", low=1e-12),
     "substeps": Option("whole", "steps in each period", default=1, low=1),
-    "isolate": Option("flag", "in a process of its own", default=False),
-    "timeout": Option("number", "seconds for a call, with isolate", low=1e-6),
+    "isolate": Option("flag", "run the FMU in a separate process", default=False),
+    "timeout": Option("number", "time limit of a call in s, with isolate", low=1e-6),
 }
 
 
@@ -98,7 +98,7 @@ class Channel:
         return [f"{self.name}[{k}]" for k in range(self.width)]
 
     def raw(self, value: float) -> float:
-        """Return what stands on the wire for `value`."""
+        """Return the raw value for `value`."""
         return (value - self.offset) / self.scale
 
 
@@ -134,7 +134,7 @@ class BlockEntry:
 
 @dataclass(frozen=True, slots=True)
 class SignalEntry:
-    """A line of ``[signals]``: a port that comes from a device, or goes to one."""
+    """A line of ``[signals]``: a port that is received from a device, or sent to one."""
 
     path: str
     device: str
@@ -193,7 +193,7 @@ def read_binding(source: str | Path | Mapping[str, Any], file: Path | None = Non
         text = path.read_text(encoding="utf-8")
         table = tomllib.loads(text)
     except OSError as error:
-        advice = f" `biella bind … {path.name} --template BLOCK` writes one to start from."
+        advice = f" `biella bind … {path.name} --template BLOCK` writes a template."
         raise BindingError(
             f"cannot read `{path}`: {error.strerror}.{advice * (not path.exists())}"
         ) from error
@@ -221,20 +221,20 @@ def _advise(message: str, line: str) -> str:
     key, _, value = (part.strip() for part in line.partition("="))
     value = value.partition("#")[0].rstrip()
     if "twice" in message or "overwrite" in message:
-        return " It stands there before: make one of the two."
+        return " The table is defined twice: merge the two."
     if "Unclosed" in message:
-        return " A bracket that was opened before this line is not closed."
+        return " A bracket before this line is not closed."
     if "Unescaped" in message or "Illegal character" in message:
         return " Is a quote missing? In '…' every character stands for itself, also a backslash."
     if re.fullmatch(r"[-+]?\d+,\d+", value):
-        return f" A decimal point is a point: {key} = {value.replace(',', '.')}"
+        return f" The decimal separator is a point: {key} = {value.replace(',', '.')}"
     if value in ("True", "False"):
-        return f" It is written small: {key} = {value.lower()}"
+        return f" Use lower case: {key} = {value.lower()}"
     if "Invalid value" in message and re.match(r"[^\d\"'\[{+.-]", value):
         plain = value.strip("“”„‘’«»")
-        return f' Text stands in quotes: {key} = "{plain}"'
+        return f' Text must be quoted: {key} = "{plain}"'
     if "Expected" in message:
-        return " A line is a [table], or one key = value."
+        return " Each line must be a [table] or one key = value."
     return ""
 
 
@@ -254,7 +254,7 @@ class _Reader:
             if key not in _TOP:
                 hint = suggest(str(key), _TOP)
                 self.say(
-                    "", f"[{key}]", f"is no table of a binding.{hint} Tables: {name_list(_TOP)}."
+                    "", f"[{key}]", f"is not a table of a binding.{hint} Tables: {name_list(_TOP)}."
                 )
         devices = {
             name: self._device(name, content)
@@ -270,7 +270,7 @@ class _Reader:
         found = table.get(key, {})
         if isinstance(found, dict):
             return found
-        self.say(where, f"[{key}]" if not where else key, f"wants a table, got {show(found)}.")
+        self.say(where, f"[{key}]" if not where else key, f"must be a table, got {show(found)}.")
         return {}
 
     def _tables(
@@ -281,7 +281,7 @@ class _Reader:
             if isinstance(content, dict):
                 yield str(name), content
             else:
-                self.say(place, str(name), f"wants a table, got {show(content)}.")
+                self.say(place, str(name), f"must be a table, got {show(content)}.")
 
     def _good_name(self, place: str, name: str) -> bool:
         if NAME.match(name) and len(name) < 64:
@@ -301,7 +301,9 @@ class _Reader:
         if isinstance(clock, str) and clock not in ("wall", "free"):
             kind, _, name = clock.partition(":")
             if kind != "device":
-                self.say("run", "clock", f"is `wall`, `free` or `device:NAME`, not {show(clock)}.")
+                self.say(
+                    "run", "clock", f"must be `wall`, `free` or `device:NAME`, got {show(clock)}."
+                )
             elif name not in devices:
                 self.say("run", "clock", _unknown("device", name, devices))
             elif (driver := devices[name].driver) is not None and not driver.paces:
@@ -320,7 +322,7 @@ class _Reader:
             if isinstance(own.get(side), list):
                 names = [name for name in own.pop(side) if isinstance(name, str)] or ["NAME"]
                 tables = ", ".join(f"[{where}.{side}.{name}]" for name in names)
-                say(side, f"has tables, one for each channel, in their order: {tables}.")
+                say(side, f"must contain one table per channel, in their order: {tables}.")
         values = read_options(own, _DEVICE_OPTIONS, say)
         kind = None
         if values["driver"] is not None:
@@ -333,7 +335,7 @@ class _Reader:
             options = read_options(rest, kind.options, say, f" of the driver `{kind.name}`")
         timeout = values["timeout"]
         if timeout is not None and timeout < _SHORTEST_TIMEOUT:
-            say("timeout", f"must be seconds, {_SHORTEST_TIMEOUT:g} or more, got {timeout:g}.")
+            say("timeout", f"must be at least {_SHORTEST_TIMEOUT:g} s, got {timeout:g}.")
             timeout = None
         channels = {}
         for side in ("receive", "send"):
@@ -346,7 +348,7 @@ class _Reader:
         if timeout is None:  # a device that only listens may well be silent
             timeout = kind.timeout if kind is not None and channels["receive"] else 0.0
         if not channels["receive"] and not channels["send"]:
-            say("", f"has no channels: give it [{where}.receive.…] or [{where}.send.…].")
+            say("", f"has no channels: add [{where}.receive.…] or [{where}.send.…].")
         return DeviceEntry(
             name, kind, timeout, values["on_loss"], channels["receive"], channels["send"], options
         )
@@ -359,7 +361,9 @@ class _Reader:
                 continue
             channels = new.pop(old)
             if side in table:
-                self.say(where, old, f"is the old name of `{side}`, which is there too: keep that.")
+                self.say(
+                    where, old, f"is the former name of `{side}`, which is also present: remove it."
+                )
                 continue
             new[side] = channels
             direction = "from" if side == "receive" else "to"
@@ -381,7 +385,7 @@ class _Reader:
             self.say(where, key, text)
 
         if not name.strip() or len(name.encode()) > 40:
-            say("", "a channel's name has 1 to 40 letters.")
+            say("", "the name of a channel must have 1 to 40 characters.")
         more = dict(kind.channel_options) if kind is not None else {}
         known = _CHANNEL_OPTIONS | more
         plain = {k: v for k, v in table.items() if k not in ("limits", "safe")}
@@ -395,7 +399,7 @@ class _Reader:
             except UnitError as error:
                 say("unit", str(error))
         if values["scale"] == 0:
-            say("scale", "must not be 0: every raw value would mean the same.")
+            say("scale", "must not be 0.")
             values["scale"] = 1.0
         low, high = self._limits(table, say)
         safe = self._safe(table, values["width"], low, high, needs_safe, say)
@@ -409,7 +413,7 @@ class _Reader:
             return -math.inf, math.inf
         given = table["limits"]
         if not isinstance(given, list) or len(given) != 2 or not all(_is_limit(v) for v in given):
-            say("limits", f"wants two numbers [low, high], got {show(given)}.")
+            say("limits", f"must be two numbers [low, high], got {show(given)}.")
             return -math.inf, math.inf
         low, high = float(given[0]), float(given[1])
         if not low < high:
@@ -428,13 +432,13 @@ class _Reader:
     ) -> tuple[float, ...] | None:
         if "safe" not in table:
             if needed:
-                say("safe", "is missing: the value to have when anything goes wrong.")
+                say("safe", "is missing: it is the value to send on errors and at the end.")
             return None
         given = table["safe"]
         listed = given if isinstance(given, list) else [given] * width
         if len(listed) != width or not all(is_number(value) for value in listed):
             wanted = "a number" if width == 1 else f"a number or a list of {width}"
-            say("safe", f"wants {wanted}, got {show(given)}.")
+            say("safe", f"must be {wanted}, got {show(given)}.")
             return None
         values = tuple(float(value) for value in listed)
         for value in values:
@@ -484,7 +488,7 @@ class _Reader:
                 if names is None:
                     say(
                         side,
-                        f"`{port}` wants a channel or a list of channels, got {show(channels)}.",
+                        f"`{port}` must be a channel or a list of channels, got {show(channels)}.",
                     )
                 else:
                     ports[str(port)] = names
@@ -505,14 +509,16 @@ class _Reader:
                 self.say(
                     "signals",
                     path,
-                    f'wants "device.channel" or a list of these, got {show(content)}.',
+                    f'must be "device.channel" or a list of these, got {show(content)}.',
                 )
                 return
             parts = [name.partition(".") for name in names]
             owners = {device for device, _, _ in parts}
             if len(owners) != 1 or not all(channel for _, _, channel in parts):
                 self.say(
-                    "signals", path, f'wants "device.channel", all of one, got {show(content)}.'
+                    "signals",
+                    path,
+                    f'must be "device.channel", all of one device, got {show(content)}.',
                 )
                 return
             found[path] = SignalEntry(path, owners.pop(), tuple(channel for _, _, channel in parts))

@@ -125,7 +125,7 @@ def read_settings(
     tolerance: Tolerance | None = None,
     events: str | None = None,
 ) -> Settings:
-    """Return what a diagram says about its run, unless something else is given."""
+    """Return the settings of a diagram, with the given overrides."""
     solver = diagram.solver if solver is None else solver
     if solver not in SOLVERS:
         raise DiagramError(f"unknown solver `{solver}`.{suggest(solver, SOLVERS)}")
@@ -161,7 +161,7 @@ def compile_flat(flat: FlatDiagram, settings: Settings) -> Model:
 
 @_collector_paused()
 def outline_flat(flat: FlatDiagram, settings: Settings) -> Outline:
-    """Check a flattened diagram and return what its plan would say, without writing one."""
+    """Check a flattened diagram and return its description without encoding a plan."""
     return Outline(_analyze(flat, settings).describe(), flat)
 
 
@@ -206,15 +206,15 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
     if not settings.solves_loops:
         problems += [
             f"algebraic loop: {' → '.join(name_cycle(flat, loop.cycle))}. Break it with a "
-            f"UnitDelay, or have it solved at each tick: Diagram(…, algebraic_loops='solve')."
+            f"UnitDelay, or solve it at each tick with Diagram(…, algebraic_loops='solve')."
             for loop in order.loops
         ]
     for item in flat.blocks:
         if isinstance(item.block, ExternalBlock) and item.guard >= 0:
             problems.append(
-                f"`{item.path}` is {item.block.external_name}, for which time cannot stand still, "
-                f"but the subsystem `{flat.guards[item.guard].path}` is conditional. Put it "
-                f"outside and switch its inputs or outputs."
+                f"`{item.path}` is {item.block.external_name}, which cannot be suspended, but the "
+                f"subsystem `{flat.guards[item.guard].path}` is conditional. Move it outside and "
+                f"switch its inputs or outputs."
             )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue

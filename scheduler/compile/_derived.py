@@ -1,7 +1,7 @@
 """Parameters whose values follow from a block's place in the diagram.
 
 They are computed when a diagram is compiled and stored in the plan, so that a run, an exported FMU
-and a replay use the same values, and the same diagram gives the same plan.
+and a replay use the same values, and equal diagrams have equal plans.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ def _find_gravity(
         values: list[Array] = list(found.values())
         if any(not np.array_equal(values[0], other) for other in values):
             problems.append(
-                f"`{item.path}.{item.block.inputs[0].name}` comes from mechanisms with different "
+                f"`{item.path}.{item.block.inputs[0].name}` is connected to mechanisms with "
+                f"different "
                 f"gravity: {', '.join(f'`{path}` {g.tolist()}' for path, g in found.items())}. "
-                f"Give `gravity` of `{item.path}` in m/s²."
+                f"Set `gravity` of `{item.path}` in m/s²."
             )
         if values:
             return values[0]

@@ -22,7 +22,7 @@ _NONE: Mapping[Any, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an input's value comes from: output `port` of block number `block`, or, if `block` is
+    """Source of an input: output `port` of block number `block`, or, if `block` is
     negative, input number ``-1 - block`` of the whole diagram."""
 
     block: int
@@ -57,7 +57,7 @@ class FlatBlock:
     bare: bool = False
     """Whether its parameters go by their own names, without the path."""
     given_rate: Rate | None = None
-    """The rate that `Diagram.add` gave it."""
+    """The rate that was passed to `Diagram.add`."""
 
     @property
     def rate(self) -> Rate:
@@ -83,19 +83,19 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The blocks of any subsystem: `count` from number `first` on, and what it stands for."""
+    """The blocks of any subsystem: `count` from number `first` on."""
 
     path: str
     subsystem: Subsystem
     guard: int
-    """Number of the conditional subsystem that it stands in, or -1."""
+    """Number of the enclosing conditional subsystem, or -1."""
     first: int
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """A connected input of a subsystem: no block takes it, but what it wants still counts."""
+    """A connected input of a subsystem: it is removed by flattening, but its type is checked."""
 
     path: str
     port: Port
@@ -104,12 +104,12 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class FlatCoupling:
-    """What `Diagram.couple` says about blocks."""
+    """Settings of `Diagram.couple` for blocks."""
 
     how: Coupling
     blocks: tuple[int, ...]
     scope: str
-    """Path of the subsystem whose diagram says so, with a dot; empty for the top."""
+    """Path of the subsystem in which it was set, with a dot; empty at the top level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class FlatDiagram:
     bonds: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = ()
     """Names of power bonds, with their two inputs as (block, port)."""
     rerouted: Mapping[str, str] = field(default_factory=lambda: _NONE)
-    """Signals that come from elsewhere than from their blocks: what these give → the signal."""
+    """Replaced signals: path of the block's own output → path of the signal."""
     within: str = ""
     """Path of the block of another diagram that this one runs inside of, if any."""
 
@@ -148,7 +148,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Scope:
-    """One use of a diagram: the same one may stand at several places."""
+    """One use of a diagram, which may be used at several places."""
 
     diagram: Diagram
     prefix: str
@@ -199,7 +199,7 @@ def flatten(diagram: Diagram) -> FlatDiagram:
             count = len(flat.blocks) - first
             flat.guards[guard] = replace(flat.guards[guard], count=count)
             if not count:
-                flat.problems.append(f"the conditional subsystem `{path}` has no blocks inside.")
+                flat.problems.append(f"the conditional subsystem `{path}` contains no blocks.")
         if block.control and block.control != "reset":
             for name in block.diagram.outports:
                 inner.shown[name] = len(flat.blocks)
@@ -222,8 +222,8 @@ def flatten(diagram: Diagram) -> FlatDiagram:
             elif isinstance(block, Inport) and scope.parent is not None:
                 if (id(scope), ref) in passed:
                     flat.problems.append(
-                        f"`{scope.prefix}{scope.diagram.names[block]}` is fed by itself through a "
-                        f"subsystem that only passes it on."
+                        f"`{scope.prefix}{scope.diagram.names[block]}` is connected to itself "
+                        f"through a subsystem without a block in between."
                     )
                     return None
                 passed.add((id(scope), ref))
@@ -276,7 +276,7 @@ def flatten(diagram: Diagram) -> FlatDiagram:
         for name, ends in scope.diagram.bonds.items():
             for end in ends:
                 if end.block not in scope.numbers:
-                    flat.problems.append(f"power_bond wants inputs of blocks, not `{end.name}`.")
+                    flat.problems.append(f"power_bond requires inputs of blocks, got `{end.name}`.")
             places = [
                 (scope.numbers[end.block], end.block.input_index[end.name])
                 for end in ends

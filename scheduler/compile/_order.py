@@ -1,9 +1,9 @@
 """In which order outputs are computed.
 
-The graph is at port level: an edge leads from an output to every output that depends on it at once.
-A block that has several outputs and stands in what looks like a loop between blocks, but is none
-between ports, is simply called more than once: outputs are pure. So is one with an output that
-leads back to another of its own. What remains are true algebraic loops.
+The graph is at port level: an edge leads from an output to every output that depends on it by
+direct feedthrough. A block with several outputs that is in a loop between blocks, but not in a loop
+between ports, is called more than once, since outputs are pure. The same holds for a block with an
+output that feeds another of its outputs. The remaining loops are algebraic loops.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _order_component(
 
 
 def _needs_a_call(graph: Any, called: list[Node], node: Node) -> bool:
-    """Return whether the last call does not make this output too, and note what it makes."""
+    """Return whether an output needs another call, and update the outputs of the last call."""
     same = bool(called) and called[0][0] == node[0] >= 0
     if same and not any(graph.has_edge(before, node) for before in called):
         called.append(node)

@@ -96,7 +96,7 @@ class _Resolver:
                     waiting.append(target)
 
     def _flow(self, source: _Draft, number: int, n: int) -> bool:
-        """Carry over a wire what the input leaves open; say whether anything is new."""
+        """Propagate open properties of an input over a wire; return whether any was added."""
         target = self.inputs[number][n]
         new = False
         if target.width is None and source.width is not None:
@@ -108,7 +108,7 @@ class _Resolver:
         return new
 
     def _relate(self, number: int) -> None:
-        """Apply what a block says about its own ports."""
+        """Apply the relations between the ports of a block."""
         block = self.flat.blocks[number].block
         ins, outs = self.inputs[number], self.outputs[number]
         widths = self.widths[number]
@@ -174,14 +174,14 @@ class _Resolver:
         giver, given = self._giver(source)
         if given.width != wanted.width:
             self.problems.append(
-                f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
+                f"`{taker}` expects {_signals(wanted)}, but `{giver}` provides {_signals(given)}."
                 f"{self._alternatives(source, wanted)}"
             )
             return
         widens = given.kind == "integer" and wanted.kind == "real"
         if wanted.kind not in (None, given.kind) and not widens:
             self.problems.append(
-                f"`{taker}` wants a {wanted.kind} signal, but `{giver}` is {given.kind}."
+                f"`{taker}` expects a {wanted.kind} signal, but `{giver}` is {given.kind}."
                 f"{_KIND_ADVICE.get((given.kind, wanted.kind), '')}"
             )
         if given.unit is None or wanted.unit is None or equivalent(given.unit, wanted.unit):
@@ -194,17 +194,17 @@ class _Resolver:
                 else (f"Expression('{gain!r}*u + {offset!r}', unit={str(wanted.unit)!r})")
             )
             self.problems.append(
-                f"`{taker}` is in {wanted.unit}, but `{giver}` is in {given.unit}: same dimension, "
-                f"another scale. Put {how} between them."
+                f"`{taker}` is in {wanted.unit}, but `{giver}` is in {given.unit}. The units "
+                f"differ by a scale: put {how} between them."
             )
         else:
             self.problems.append(
-                f"`{taker}` wants {_signals(wanted)}, but `{giver}` gives {_signals(given)}."
+                f"`{taker}` expects {_signals(wanted)}, but `{giver}` provides {_signals(given)}."
                 f"{_turns(given.unit, wanted.unit) or self._alternatives(source, wanted)}"
             )
 
     def _wanted(self, number: int, port: Port, carried: _Draft) -> _Draft:
-        """What the port takes according to its own block, not to the wire."""
+        """Return the type that the block, not the wire, requires of the port."""
         block = self.flat.blocks[number].block
         widths = self.widths[number]
         width = port.width if isinstance(port.width, int) else carried.width
@@ -238,7 +238,7 @@ class _Resolver:
         return f"{item_block.path}.{port.name}", self.outputs[source.block][source.port]
 
     def _alternatives(self, source: Source, wanted: _Draft) -> str:
-        """Other outputs of the giving block that would fit."""
+        """Return other outputs of the source block that match."""
         if source.block < 0:
             return ""
         item = self.flat.blocks[source.block]
@@ -293,7 +293,7 @@ def _turns(given: Unit, wanted: Unit) -> str:
     for turned, factor in ((given * per_turn, "2*pi"), (given / per_turn, "1/(2*pi)")):
         if equivalent(turned, wanted):
             return (
-                f" If the one counts whole turns: 1 Hz is 2π rad/s. Put "
+                f" If one of them counts revolutions, 1 Hz is 2π rad/s: put "
                 f"Gain({factor}, unit={str(wanted)!r}) between them."
             )
     return ""

@@ -186,7 +186,7 @@ def _whole_ticks(path: str, rate: Rate, step: float, problems: list[str]) -> Tic
             near = f"{low:g} s or {high:g} s" if low != high else f"{low:g} s"
             common = _common_step(seconds, step)
             problems.append(
-                f"the {what} of `{path}`, {seconds:g} s, is not a whole multiple of the step, "
+                f"the {what} of `{path}`, {seconds:g} s, is not an integer multiple of the step, "
                 f"{step:g} s. {near} would fit{f'; so would a step of {common} s' * bool(common)}."
             )
             ticks = max(ticks, 1)
@@ -197,7 +197,7 @@ def _whole_ticks(path: str, rate: Rate, step: float, problems: list[str]) -> Tic
 def _common_step(seconds: float, step: float) -> str:
     """Return the largest step that divides both, as it is to be written; nothing if there is none.
 
-    A step that is no short decimal number is a fraction: ``1/3000``.
+    A step without a short decimal representation is a fraction: ``1/3000``.
     """
     ratio = Fraction(seconds / step).limit_denominator(_FINEST)
     if not ratio or abs(float(ratio) * step - seconds) > 1e-9 * seconds:
@@ -221,12 +221,10 @@ def _triggered_guards(flat: FlatDiagram) -> set[int]:
 
 def _check_triggered(path: str, block: object, rate: Rate, problems: list[str]) -> None:
     if rate.kind == "periodic" or callable(rate.outputs):
-        problems.append(
-            f"`{path}` is in a triggered subsystem and cannot have a period of its own."
-        )
+        problems.append(f"`{path}` is in a triggered subsystem and cannot have its own period.")
     continuous = isinstance(block, NativeBlock) and block.states != 0
     if continuous or getattr(block, "is_continuous", False):
         problems.append(
-            f"`{path}` has continuous states, but is in a triggered subsystem, where no time "
-            f"passes. Use its discrete counterpart."
+            f"`{path}` has continuous states, but is in a triggered subsystem, where time does "
+            f"not advance. Use its discrete counterpart."
         )

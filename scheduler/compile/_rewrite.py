@@ -1,7 +1,7 @@
 """Edits of a flattened diagram: pure functions from one `FlatDiagram` to another.
 
 Blocks, inputs and conditional subsystems are known by number, so removing one renumbers the others.
-Only `_rebuild` does that, and only it knows everything that has a number in it.
+Only `_rebuild` renumbers, and it covers all data with numbers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def add_sources(flat: FlatDiagram, extra: Mapping[str, AbstractBlock]) -> FlatDi
     flat = _complain(
         flat,
         *(
-            f"the name `{name}` is taken: rename the block that has it."
+            f"the name `{name}` is already used: rename the block."
             for name in extra
             if name in taken
         ),
@@ -77,7 +77,7 @@ def reroute_outputs(flat: FlatDiagram, reroute: Mapping[str, tuple[str, str]]) -
     for path, (name, port) in reroute.items():
         if path not in known:
             problems.append(
-                f"there is no output `{path}` to take over.{suggest(path, known)} "
+                f"there is no output `{path}` to replace.{suggest(path, known)} "
                 f"Outputs: {name_list(known)}."
             )
             continue
@@ -100,7 +100,7 @@ def find_sources(flat: FlatDiagram, names: Sequence[str]) -> list[int]:
     Raises
     ------
     DiagramError
-        If there is none of that name, or it is no source with one output.
+        If there is no block of that name, or it is not a source with one output.
     """
     if not names:
         return []
@@ -120,7 +120,7 @@ def find_sources(flat: FlatDiagram, names: Sequence[str]) -> list[int]:
         block = flat.blocks[number].block
         if block.inputs or len(block.outputs) != 1:
             raise DiagramError(
-                f"`{name}` ({block}) is no source with one output: it stays a block."
+                f"`{name}` ({block}) cannot become an input: it is not a source with one output."
             )
         found.append(number)
     return found
@@ -156,8 +156,8 @@ def make_inputs(flat: FlatDiagram, starts: Mapping[int, Sequence[float]]) -> Fla
     return _complain(
         flat,
         *(
-            f"without its sources the conditional subsystem `{guard.path}` has no blocks "
-            f"inside: put them outside of it."
+            f"without its sources the conditional subsystem `{guard.path}` contains no "
+            f"blocks: move the sources out of it."
             for guard in flat.guards
             if not guard.count and guard.path in empty
         ),
@@ -366,10 +366,10 @@ def _renumbered(count: int, without: set[int]) -> dict[int, int]:
 def _differences(
     path: str, ports: tuple[Sequence[Port], Sequence[Port]], other: AbstractBlock
 ) -> list[str]:
-    """Return why `other` cannot stand where a block with these inputs and outputs does."""
+    """Return why `other` cannot replace a block with these inputs and outputs."""
     sides = (("inputs", ports[0], other.inputs), ("outputs", ports[1], other.outputs))
     return [
-        f"`{path}` has the {side} {name_list([p.name for p in own])}, but what replaces it "
+        f"`{path}` has the {side} {name_list([p.name for p in own])}, but its replacement "
         f"({other}) has {name_list([p.name for p in new])}."
         for side, own, new in sides
         if [p.name for p in own] != [p.name for p in new]

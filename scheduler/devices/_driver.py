@@ -177,7 +177,7 @@ class DriverDevice(Device):
         self._thread.start()
         opened = self._ready.wait(_OPENING)
         if not opened or self._failure is not None:
-            reason = _say(self._failure) if opened else f"it does not answer for {_OPENING:g} s"
+            reason = _say(self._failure) if opened else f"it does not respond within {_OPENING:g} s"
             self._end()
             raise DeviceError(
                 f"the device `{entry.name}` cannot be opened: {reason}."
@@ -211,9 +211,10 @@ class DriverDevice(Device):
         last = threading.Thread(target=self._make_safe, daemon=True)
         last.start()
         last.join(_PATIENCE)
-        tried = "does not return either" if last.is_alive() else "was called from another thread"
+        tried = "does not return" if last.is_alive() else "was called from another thread"
         warnings.warn(
-            f"the driver of `{self.name}` hangs: its `safe` {tried}. It is left behind.",
+            f"the driver of `{self.name}` does not respond: its `safe` {tried}. Its thread is "
+            f"abandoned.",
             BiellaWarning,
             stacklevel=3,
         )
@@ -272,11 +273,11 @@ class DriverDevice(Device):
     def _post(self, read: Sequence[float]) -> None:
         values = np.asarray(read, dtype=np.float64).ravel()
         if values.size != self._in_count:
-            raise DeviceError(f"read gave {values.size} values, but there are {self._in_count}")
+            raise DeviceError(f"read returned {values.size} values instead of {self._in_count}")
         echo = self._sequence.value if self.driver.answers_at_once else 0
         pointer = np.ascontiguousarray(values).ctypes.data_as(POINTER(c_double))
         if self._lib.bl_mailbox_device_post(self._device, pointer, echo) != 0:
-            raise DeviceError(f"read gave a value that is not finite: {values.tolist()}")
+            raise DeviceError(f"read returned a value that is not finite: {values.tolist()}")
 
     def _lose(self, error: BaseException) -> None:
         self._lib.bl_mailbox_device_fail(self._device, _say(error).encode())

@@ -165,51 +165,60 @@ def _records(channels: Mapping[str, Channel], slots: Mapping[str, int]) -> Any:
 
 SERIAL_OPTIONS = {
     "port": Option("text", "the serial port, such as /dev/ttyACM0 or COM3", required=True),
-    "baud": Option("whole", "bits in a second", default=115200, low=50, high=100_000_000),
+    "baud": Option("whole", "baud rate in bit/s", default=115200, low=50, high=100_000_000),
     "precision": Option(
-        "text", "of values on the wire", default="float32", choices=("float32", "float64")
+        "text", "type of values on the wire", default="float32", choices=("float32", "float64")
     ),
-    "role": Option("text", "whether we are host or device", "host", choices=("host", "device")),
+    "role": Option(
+        "text", "role of this program: host or device", "host", choices=("host", "device")
+    ),
 }
 TEXT_OPTIONS = {
     "port": SERIAL_OPTIONS["port"],
     "baud": SERIAL_OPTIONS["baud"],
     "precision": Option(
-        "text", "9 or 17 digits", default="float32", choices=("float32", "float64")
+        "text", "number of digits: 9 or 17", default="float32", choices=("float32", "float64")
     ),
-    "checksum": Option("flag", "send checksums, and refuse lines without", default=False),
+    "checksum": Option("flag", "send checksums, and reject lines without one", default=False),
 }
 UDP_OPTIONS = {
-    "host": Option("text", "the device's address; without one, the first that speaks", default=""),
+    "host": Option("text", "address of the device; by default the first sender", default=""),
     "port": Option("whole", "the device's port", default=0, low=0, high=65535),
-    "bind": Option("text", "our own address; loopback if not given", default=""),
-    "bind_port": Option("whole", "our own port; any if not given", default=0, low=0, high=65535),
+    "bind": Option("text", "local address; by default loopback", default=""),
+    "bind_port": Option("whole", "local port; by default any", default=0, low=0, high=65535),
     "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
 }
 TCP_OPTIONS = {
-    "host": Option("text", "the device's address; with bind_port, only it may connect", default=""),
-    "port": Option("whole", "the device's port, where we connect to it", 0, low=0, high=65535),
-    "bind": Option("text", "our own address; loopback if not given", default=""),
-    "bind_port": Option("whole", "our own port, where it connects to us", 0, low=0, high=65535),
+    "host": Option(
+        "text", "address of the device; with bind_port, only it may connect", default=""
+    ),
+    "port": Option("whole", "port of the device to connect to", 0, low=0, high=65535),
+    "bind": Option("text", "local address; by default loopback", default=""),
+    "bind_port": Option("whole", "local port on which the device connects", 0, low=0, high=65535),
     "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
 }
 LOOPBACK_OPTIONS = {
-    "delay": Option("whole", "ticks until a frame comes back", default=1, low=1, high=10_000),
-    "jitter": Option("whole", "up to so many ticks more", default=0, low=0, high=10_000),
-    "loss": Option("number", "part of the frames that is lost", default=0.0, low=0, high=1),
+    "delay": Option("whole", "ticks until a frame is returned", default=1, low=1, high=10_000),
+    "jitter": Option("whole", "largest additional delay in ticks", default=0, low=0, high=10_000),
+    "loss": Option("number", "fraction of lost frames", default=0.0, low=0, high=1),
     "noise": Option("number", "standard deviation, in raw units", default=0.0, low=0, high=1e300),
     "seed": Option(
-        "whole", "of jitter, loss and noise; from the device's name if not given", low=0, high=2**53
+        "whole",
+        "seed of jitter, loss and noise; by default derived from the name",
+        low=0,
+        high=2**53,
     ),
 }
 REPLAY_OPTIONS = {
-    "file": Option("recording", "a .csv file, or .h5 that a run wrote", required=True),
-    "end": Option("text", "after the last row", default="hold", choices=("hold", "lost", "repeat")),
+    "file": Option("recording", "a .csv file, or an .h5 file of a run", required=True),
+    "end": Option(
+        "text", "behavior after the last row", default="hold", choices=("hold", "lost", "repeat")
+    ),
 }
 REPLAY_CHANNEL_OPTIONS = {
-    "signal": Option("text", "its name in the recording, if it is another than the channel's")
+    "signal": Option("text", "name in the recording, if it differs from that of the channel")
 }
 
 
@@ -316,12 +325,12 @@ def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
     wrong = check_frame(entry)
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
     if host and not port and not _has_port(host):
-        wrong.append(("port", "is missing: the device's port at its host."))
+        wrong.append(("port", "is missing: set the port of the device."))
     else:
         wrong += _check_host(entry, binds=True)
     if not host and not bind_port:
         wrong.append(
-            ("bind_port", "is missing: without a host, the other side must know where to send.")
+            ("bind_port", "is missing: without a host, the device must send to a known port.")
         )
     return wrong
 
@@ -331,15 +340,20 @@ def check_tcp(entry: DeviceEntry) -> list[tuple[str, str]]:
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
     wrong = [*check_frame(entry), *_check_host(entry, binds=bool(bind_port))]
     if port and bind_port:
-        text = "is given beside port: either we connect to the device, or it to us."
+        text = (
+            "cannot be combined with port: either this program connects to the device, or "
+            "the device connects to bind_port."
+        )
         wrong.append(("bind_port", text))
     elif port and not host:
-        wrong.append(("host", "is missing: the device's address, where port is."))
+        wrong.append(("host", "is missing: set the address of the device for port."))
     elif not (port or bind_port or _has_port(host)):
         text = "is missing: the device's, where we connect to it; or bind_port, ours, where it "
         wrong.append(("port", text + "connects to us."))
     if entry.options["bind"] and not bind_port:
-        wrong.append(("bind", "is for a device that connects to us, at bind_port."))
+        wrong.append(
+            ("bind", "is used only with bind_port, for a device that connects to this program.")
+        )
     return wrong
 
 
@@ -348,11 +362,11 @@ def _check_host(entry: DeviceEntry, *, binds: bool) -> list[tuple[str, str]]:
     host = entry.options["host"]
     if _has_port(host):
         name, _, number = host.partition(":")
-        return [("host", f'has no port in it: write host = "{name}" and port = {number}.')]
+        return [("host", f'must not contain a port: write host = "{name}" and port = {number}.')]
     if host and binds and not entry.options["bind"] and _is_elsewhere(host):
         text = (
-            f"is missing: {host} is another machine. Give the address of this one by which it "
-            f"is reached, or 0.0.0.0 (:: for IPv6) for all that it has."
+            f"is missing: {host} is another machine. Set the local address by which it reaches "
+            f"this machine, or 0.0.0.0 (:: for IPv6) for all addresses."
         )
         return [("bind", text)]
     return []
@@ -377,14 +391,18 @@ def check_loopback(entry: DeviceEntry) -> list[tuple[str, str]]:
     if ins == outs:
         return []
     return [
-        ("", f"a loopback gives back what it gets, but sends {outs} and receives {ins} values.")
+        (
+            "",
+            f"a loopback returns what it receives, but {outs} values are sent and {ins} are "
+            f"received.",
+        )
     ]
 
 
 def check_replay(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
     """Return the problems of the options of a recording."""
     if not entry.receive:
-        return [("receive", "has no channels: nothing would be played.")]
+        return [("receive", "has no channels to play back.")]
     if entry.options["file"] is None:
         return []
     try:

@@ -56,17 +56,17 @@ class Option:
     def read(self, value: Any) -> tuple[Any, str]:
         """Return the value and an empty text, or the default and what is wrong."""
         if not self._fits(value):
-            return self.default, f"wants {_WANTED[self.kind]}, got {show(value)}."
+            return self.default, f"must be {_WANTED[self.kind]}, got {show(value)}."
         if self.kind in ("number", "whole"):
             number = float(value) if self.kind == "number" else int(value)
             if not self.low <= number <= self.high:
                 return self.default, f"must be {self._range()}, got {show(value)}."
             return number, ""
         if isinstance(value, str) and "\0" in value:
-            return self.default, f"must not have a NUL character, got {show(value)}."
+            return self.default, f"must not contain a NUL character, got {show(value)}."
         if self.choices and value not in self.choices:
             known = ", ".join(self.choices)
-            return self.default, f"is one of {known}, not {show(value)}." + suggest(
+            return self.default, f"must be one of {known}, got {show(value)}." + suggest(
                 value, self.choices
             )
         return value, ""
@@ -93,7 +93,7 @@ class Option:
 def read_options(
     table: Mapping[str, Any], known: Mapping[str, Option], say: Say, of: str = ""
 ) -> dict[str, Any]:
-    """Return the values of all `known` options; `say` is told of every problem."""
+    """Return the values of all `known` options; `say` is called for every problem."""
     values: dict[str, Any] = {}
     for key, option in known.items():
         values[key] = option.default
@@ -105,7 +105,7 @@ def read_options(
             say(key, f"is missing: {option.doc or _WANTED[option.kind]}.")
     for key in table:
         if key not in known:
-            say(key, f"is no option{of}.{suggest(key, known)} Options: {name_list(known)}.")
+            say(key, f"is not an option{of}.{suggest(key, known)} Options: {name_list(known)}.")
     return values
 
 

@@ -31,11 +31,11 @@ class DriverKind:
     options, channel_options
         The keys that a device of it, and each of its channels, may have.
     timeout
-        Seconds of silence until a loss, if the binding does not say; 0: never.
+        Default timeout in s without a frame; 0 for none.
     paces
         Whether a run can be real-time by its frames.
     open, check
-        Gives the device; gives what is wrong with an entry, as (key, text).
+        Returns the device; returns the errors of an entry, as (key, text).
     """
 
     name: str
@@ -70,7 +70,7 @@ def _native_kinds() -> dict[str, DriverKind]:
             native.open_tcp, lambda entry, around: native.check_tcp(entry), timeout=0.5,
         ),
         DriverKind(
-            "loopback", "gives back what it gets", native.LOOPBACK_OPTIONS,
+            "loopback", "returns what it receives", native.LOOPBACK_OPTIONS,
             native.open_loopback, lambda entry, around: native.check_loopback(entry),
             paces=False,
         ),
@@ -155,5 +155,5 @@ def _load(point: EntryPoint) -> tuple[DriverKind | None, str]:
     except Exception as error:
         return None, f"`{point.name}` ({point.value}) cannot be loaded: {error}."
     if not (isinstance(driver, type) and issubclass(driver, DeviceDriver)):
-        return None, f"`{point.name}` ({point.value}) is no biella.devices.DeviceDriver."
+        return None, f"`{point.name}` ({point.value}) is not a biella.devices.DeviceDriver."
     return kind_of(point.name, driver), ""

@@ -71,8 +71,8 @@ static int check_channel(bl_device *d, const bl_channel *c) {
     if (!(c->safe >= c->low && c->safe <= c->high) || !isfinite(c->safe))
         return fail_channel(d, c, "the safe value must be finite and lie within the limits");
     if (!(fabs(to_raw(c, c->safe)) <= (double)FLT_MAX))
-        return fail_channel(d, c, "the safe value, scaled, does not fit the wire");
-    if (c->slot < -1) return fail_channel(d, c, "it is tied to no value");
+        return fail_channel(d, c, "the scaled safe value exceeds the range of the wire format");
+    if (c->slot < -1) return fail_channel(d, c, "it is not connected to a value");
     return BL_OK;
 }
 
@@ -102,7 +102,7 @@ void bl_device_set_slots(bl_device *d, int64_t age_slot, int64_t alive_slot, int
 }
 
 static int end_run(bl_device *d, const bl_channel *c, double value, double limit, const char *direction) {
-    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (%s): %.9g is beyond its limit %.9g", d->name, c->name,
+    snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (%s): %.9g exceeds its limit %.9g", d->name, c->name,
              direction, value, limit);
     return BL_ERROR_BLOCK;
 }
@@ -160,7 +160,7 @@ static void lose_for_good(bl_device *d, int error) {
     const char *words = d->words[0] ? d->words : name_errno(error);
     d->gone = true;
     lose(d);
-    snprintf(d->why, sizeof d->why, "device `%s` is gone: %s", d->name, words ? words : strerror(error));
+    snprintf(d->why, sizeof d->why, "device `%s` is disconnected: %s", d->name, words ? words : strerror(error));
     d->words[0] = '\0';
 }
 
@@ -211,7 +211,7 @@ static void judge_silence(bl_device *d, int64_t now) {
     lose(d);
     const int length =
         snprintf(d->why, sizeof d->why,
-                 "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; refused so far: %lld corrupt, %lld stale)",
+                 "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)",
                  d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9,
                  (double)d->timeout * 1e-9, (long long)d->counts.corrupt, (long long)d->counts.stale);
     if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
@@ -282,7 +282,7 @@ static int send_frame(bl_device *d, int64_t tick, int flags) {
 /* Which value makes a frame impossible; of those that are finite, it is the one that float32 cannot hold. */
 static int fail_value(bl_device *d, const bl_channel *c, double value) {
     snprintf(d->why, sizeof d->why, "device `%s`, channel `%s` (to it): %.9g %s", d->name, c->name, value,
-             isfinite(value) ? "does not fit the wire" : "is not a finite number");
+             isfinite(value) ? "exceeds the range of the wire format" : "is not a finite number");
     return BL_ERROR_BLOCK;
 }
 

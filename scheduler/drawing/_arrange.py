@@ -72,7 +72,7 @@ class _Join:
 
 @dataclass(slots=True)
 class _Scope:
-    """One use of a diagram: the same one may stand at several places."""
+    """One use of a diagram, which may be used at several places."""
 
     diagram: Diagram
     prefix: str

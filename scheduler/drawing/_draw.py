@@ -39,7 +39,7 @@ def draw(
 
     Wires and outlines are colored by rate, vectors are thick with their width beside them,
     subsystems are framed with their blocks inside. A diagram that does not compile is drawn without
-    rates. A plan has no frames any more: its blocks stand under their full paths.
+    rates. A plan has no frames: its blocks are labeled with their full paths.
 
     Parameters
     ----------

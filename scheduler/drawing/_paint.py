@@ -1,6 +1,6 @@
 """How a picture looks, painted on any canvas: colors by rate, line widths, margins, a legend.
 
-A canvas knows polygons, lines, circles and text; see `Canvas`. matplotlib's is in ``_draw.py``, for
+A canvas draws polygons, lines, circles and text; see `Canvas`. matplotlib's is in ``_draw.py``, for
 every format and for people to go on with; those in ``_svg.py`` and ``_png.py`` start in a fraction
 of the time.
 """
@@ -102,7 +102,7 @@ def paint(page: Picture, canvas: Canvas) -> None:
 
 
 def describe_rate(rate: str) -> str:
-    """Return a plan's rate as people say it: ``0.001 s`` is ``1 ms``."""
+    """Return a plan's rate in common notation: ``0.001 s`` is ``1 ms``."""
     return " + ".join(_describe_time(part) for part in rate.split(" + "))
 
 

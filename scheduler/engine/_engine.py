@@ -268,11 +268,11 @@ class Instance:
                     how = "its Jacobian has no inverse"
                 found.append(
                     f"{where} is singular at t = {self.time:.9g} s: "
-                    f"{_show_values(tears, chosen, chosen)} solves it, but other values do as well "
-                    f"or nearly so: {how}. "
+                    f"{_show_values(tears, chosen, chosen)} solves it, but so do other values, "
+                    f"exactly or nearly: {how}. "
                     f"The start value of Newton's method, 0 or the last solution, decides. "
-                    f"Where a signal comes back with a gain of 1, the loop does not determine it: "
-                    f"correct the gain, or put a UnitDelay into the loop."
+                    f"A loop with a gain of 1 does not determine its signal: correct the gain, "
+                    f"or put a UnitDelay into the loop."
                 )
             elif verdict == contract.BL_LOOP_HAS_OTHER:
                 found.append(
@@ -280,7 +280,7 @@ class Instance:
                     f"{_show_values(tears, chosen, other)} was taken, because Newton's method "
                     f"starts from 0 and then from the last solution; "
                     f"{_show_values(tears, other, chosen)} is another one. Put a UnitDelay into "
-                    f"the loop, or limit the signal to the range that is meant."
+                    f"the loop, or limit the signal to the intended range."
                 )
         return found
 
@@ -303,14 +303,15 @@ class Instance:
             if attachment.saved_on_request and not asked:
                 text = (
                     f"the run cannot be continued from its checkpoint, because the state of "
-                    f"{block.external_name} was not saved. Ask for it: simulate(…, "
+                    f"{block.external_name} was not saved. Save it with simulate(…, "
                     f"keep_state=True)."
                 )
                 return _NO_STATE + text.encode()
             if not attachment.portable:
                 text = (
                     f"the run cannot be continued from its checkpoint, because "
-                    f"{block.external_name} cannot serialize its state. Run it in one go."
+                    f"{block.external_name} cannot serialize its state. Run it without "
+                    f"interruption."
                 )
                 return _NO_STATE + text.encode()
         try:
@@ -327,7 +328,7 @@ class Instance:
             raise BiellaError(self._message() + ".")
         for attachment in self.external.values():
             if len(state) < own + _LENGTH.size:
-                raise BiellaError("the saved state is cut off before those of its FMUs.")
+                raise BiellaError("the saved state is truncated: the states of FMUs are missing.")
             (length,) = _LENGTH.unpack_from(state, own)
             own += _LENGTH.size
             with self._process_state():
@@ -378,7 +379,7 @@ class Instance:
             ) from cause
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
-            text = f"{named} gave a value that is not finite {when}. Inputs: {inputs}."
+            text = f"{named} returned a value that is not finite {when}. Inputs: {inputs}."
             if self.explains:
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:
@@ -604,9 +605,9 @@ def _writer(
 def _read_returned(
     method: str, value: Any, size: int, port: str = "", every: bool = False
 ) -> Array:
-    """Return what a method of a Python block gave as `size` numbers, or raise what is wrong.
+    """Return the result of a method of a Python block as `size` numbers; raise if it is invalid.
 
-    One number stands for all, unless `every` one must be given.
+    One number is used for all, unless `every` element is required.
     """
     wanted = f"{size} numbers" if size > 1 else "a number"
     what = f"{method} must return {wanted}" + (f" for `{port}`" if port else "")

@@ -43,12 +43,12 @@ def explain_growth(instance: Instance) -> str:
         return (
             f" The likely cause is the step: at the start the fastest eigenvalue is |λ| = "
             f"{fastest:.3g} 1/s (time constant {1.0 / fastest:.3g} s), for which `{solver}` is "
-            f"stable with steps of up to {limit:.3g} s, not {plan.step:.3g} s. Take such a step, "
-            f"or an implicit solver: solver='backward_euler'."
+            f"stable with steps of up to {limit:.3g} s, not {plan.step:.3g} s. Use such a "
+            f"step, or an implicit solver: solver='backward_euler'."
         )
     if growth > 1e-6 * max(1.0, float(np.abs(eigenvalues).max())):
         return (
-            f" The diagram itself is unstable at the start: a motion grows with a time constant of "
+            f" The diagram is unstable at the start: a mode grows with a time constant of "
             f"{1.0 / growth:.3g} s. Check gains and signs of its feedback."
         )
     return ""

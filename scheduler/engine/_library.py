@@ -12,7 +12,7 @@ from ...errors import BiellaError
 from .build import library_name
 
 _REBUILD = (
-    "Install biella again (pip install .), or in a checkout run: python scheduler/engine/build.py"
+    "Reinstall biella (pip install .), or in a checkout run: python scheduler/engine/build.py"
 )
 
 try:

@@ -1,6 +1,6 @@
 """Compile the C engine: every ``.c`` file of the package becomes one shared library.
 
-With it comes ``_contract.py``, what Python has to know of the library: see ``contract.py``.
+It also writes ``_contract.py``, the Python view of the library: see ``contract.py``.
 
 Stands alone on the standard library, because the packaging hook loads this file before anything
 else of biella is installed. From a checkout, ``python scheduler/engine/build.py`` compiles in
@@ -44,7 +44,7 @@ CFLAGS = [
 
 
 class BuildError(RuntimeError):
-    """The engine cannot be compiled here; the message says what was tried and what to do."""
+    """The engine cannot be compiled; the message lists what was tried and what to do."""
 
 
 def _load_beside(name: str) -> ModuleType:
@@ -245,7 +245,7 @@ def build(
     flags
         More options, for compiling and linking; those in ``$BIELLA_CFLAGS`` follow.
     stamps
-        A folder that remembers what the library was made from; an unchanged one is not
+        A folder with a record of the sources of the library; an unchanged one is not
         compiled again. Without it the library is always compiled.
 
     Raises
@@ -389,7 +389,7 @@ def digest_inputs(package: Path, compiler: Compiler, flags: Sequence[str] = ()) 
 
 
 def _replace_text(path: Path, text: str) -> None:
-    """Write a file in one step, unless it says that already."""
+    """Write a file atomically, unless its content is unchanged."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")

@@ -26,23 +26,33 @@ def add_command(commands: Any) -> None:
     """Add the command to those of the command line."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "doctor",
-        help="tell what this machine can do in real time, and measure which rate it holds",
-        description="Tell what this machine can do in real time, and measure which rate it holds.",
+        help="report the real-time capabilities of this machine and measure the achievable rate",
+        description=(
+            "Report the real-time capabilities of this machine and measure the achievable rate."
+        ),
         epilog="example: biella doctor --rate 1000 --seconds 10 --plot lateness.png",
     )
     parser.set_defaults(command=run)
-    parser.add_argument("--rate", type=float, default=1000.0, help="wake-ups a second (1000)")
     parser.add_argument(
-        "--seconds", type=float, default=2.0, help="how long each variant is measured (2)"
+        "--rate", type=float, default=1000.0, help=("wake-ups per second (default: 1000)")
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=2.0,
+        help=("duration of the measurement of each variant in s (default: 2)"),
     )
     parser.add_argument(
         "--load",
         type=float,
         default=0.5,
-        help="part of its period for which a tick computes, to tell which rates hold (0.5)",
+        help=(
+            "fraction of the period that a tick computes, to estimate achievable rates "
+            "(default: 0.5)"
+        ),
     )
     parser.add_argument("--plot", type=Path, help="draw the histograms to this file")
-    parser.add_argument("--json", action="store_true", help="print all as JSON instead")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ class Diagnosis:
     facts
         Of the machine.
     grants
-        What became of all privileges asked for at once.
+        Results of requesting all privileges together.
     variants
         Ways to wait, with their lateness; of those that were refused there is none.
     rate, seconds, load
@@ -129,9 +139,7 @@ def examine_and_measure(rate: float, seconds: float, load: float = 0.5) -> Diagn
     from ._system_info import choose_processor, examine
 
     if not 0 <= load < 1:
-        raise BiellaError(
-            f"--load is the part of a period that a tick takes, 0 to 1, not {load:g}."
-        )
+        raise BiellaError(f"--load must be a fraction of the period, 0 to 1, got {load:g}.")
     variants = list_variants(choose_processor(), rate)
     facts = examine()
     measure(variants, rate, seconds)
@@ -298,9 +306,9 @@ def conclude(diagnosis: Diagnosis) -> list[str]:
             text += f", at most one in a thousand up to {nearly} Hz"
         lines.append(text + ".")
     lines.append(
-        "This is what was seen, in these seconds, with what else ran on this machine; a longer "
-        "measurement (--seconds) under the load to be expected sees rarer stalls. A processor "
-        "shared with others gives no bound, only shares."
+        "These figures hold for the duration of the measurement and the load of this machine "
+        "at that time; a longer measurement (--seconds) under the expected load finds rarer "
+        "delays. On a shared processor the lateness has no upper bound."
     )
     return lines
 

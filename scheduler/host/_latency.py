@@ -49,14 +49,14 @@ class Variant:
 
     @property
     def refusals(self) -> list[Grant]:
-        """What was asked for and not granted."""
+        """Privileges that were requested but not granted."""
         return [grant for grant in self.grants if not grant.granted]
 
 
 def list_variants(cpu: int, rate: float) -> list[Variant]:
     """Return the plain wait, one for each privilege that may matter to it, and all together."""
     if not 1 <= rate <= 1e6:
-        raise BiellaError(f"--rate is 1 Hz to 1 MHz, not {rate:g} Hz.")
+        raise BiellaError(f"--rate must be 1 Hz to 1 MHz, got {rate:g} Hz.")
     plain = Privileges(exact_timers=False)
     spin = min(100_000, round(1e9 / rate) // 4)
     return [
@@ -74,10 +74,10 @@ def list_variants(cpu: int, rate: float) -> list[Variant]:
 def measure(variants: Sequence[Variant], rate: float, seconds: float) -> None:
     """Let all wait in turns, each for `seconds` in total; leave the lateness in them.
 
-    A variant that was refused everything it asks for takes no part: it would be another.
+    A variant whose privileges were all denied is omitted: it would equal another.
     """
     if not 0 < seconds <= 86400:
-        raise BiellaError(f"--seconds is how long each variant is measured, not {seconds:g}.")
+        raise BiellaError(f"--seconds must be a positive duration, got {seconds:g}.")
     period = round(1e9 / rate)
     present = [variant for variant in variants if _try_out(variant)]
     turns = max(1, math.ceil(seconds / max(TURN, 1 / rate)))

@@ -1,7 +1,7 @@
-"""What a real-time thread asks of the system so that it wakes on time, and what it was granted.
+"""Privileges that a real-time thread requests to wake on time, and those that were granted.
 
-Each is asked for by itself, none is needed: a refusal is reported with what to do about it, and the
-run goes on without. All is given back when the run ends.
+Each is requested separately and is optional: a denial is reported with a remedy, and the
+run continues without it. All are released when the run ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JOIN = "`sudo groupadd -f realtime && sudo usermod -aG realtime $USER`, and log
 
 @dataclass(frozen=True, slots=True)
 class Privileges:
-    """What a real-time thread asks for.
+    """Privileges that a real-time thread requests.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class Privileges:
 
     def __post_init__(self) -> None:
         if self.priority is not None and not 1 <= self.priority <= 99:
-            raise BiellaError(f"a real-time priority is 1 to 99, not {self.priority}.")
+            raise BiellaError(f"a real-time priority must be 1 to 99, got {self.priority}.")
         if self.cpu is not None and self.cpu < 0:
-            raise BiellaError(f"processors are numbered from 0, and there is no {self.cpu}.")
+            raise BiellaError(f"processor numbers start at 0, got {self.cpu}.")
         if self.stack < 0:
-            raise BiellaError(f"{self.stack} bytes of stack cannot be touched.")
+            raise BiellaError(f"{self.stack} bytes of stack cannot be preallocated.")
 
     @classmethod
     def everything(cls, cpu: int | None = None, priority: int = 80) -> Privileges:
@@ -93,7 +93,7 @@ class Privileges:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What came of one privilege that was asked for.
+    """Result of the request for one privilege.
 
     Attributes
     ----------
@@ -129,8 +129,8 @@ def _read_grant(struct: contract.bl_privileges, kind: int) -> Grant:
         return Grant(name, False, *_explain(kind, struct))
     details = {
         TIMERS: "wake-ups are not delayed",
-        POWER: "/dev/cpu_dma_latency is held at 0",
-        MEMORY: "all of the process stays in RAM",
+        POWER: "/dev/cpu_dma_latency is set to 0",
+        MEMORY: "the memory of the process is locked",
         STACK: f"{struct.stack} bytes touched",
         CPU: f"number {struct.cpu} only",
         PRIORITY: _name_priority(struct.granted_priority),
@@ -163,27 +163,27 @@ def _explain(kind: int, struct: contract.bl_privileges) -> tuple[str, str]:
         limit = read_limit("MEMLOCK")
         size = limit if limit == "unlimited" else f"{int(limit) // 1024} KiB"
         return (
-            f"{words}: at most {size} may be locked (`ulimit -l`), and what is allocated beyond "
-            f"that would fail",
+            f"{words}: at most {size} may be locked (`ulimit -l`), and larger allocations "
+            f"would fail",
             _advise_limit("memlock", "unlimited")
             + " In a container: `--ulimit memlock=-1`, or `--cap-add IPC_LOCK`.",
         )
     if kind == POWER:
         return words, (
-            "Let the group have the device: a line "
+            "Give the group access to the device: put the line "
             '`KERNEL=="cpu_dma_latency", GROUP="realtime", MODE="0660"` in '
             f"/etc/udev/rules.d/99-realtime.rules; then {_JOIN}. "
             "In a container: `--device /dev/cpu_dma_latency`."
         )
     if kind == CPU:
         return (
-            f"{words}: processor {struct.cpu} is not among those that this thread may use",
-            f"It may use {_list_processors()}.",
+            f"{words}: processor {struct.cpu} is not in the affinity mask of this thread",
+            f"Available: {_list_processors()}.",
         )
     if kind == STACK:
         return (
-            f"{words}: {struct.stack} bytes are more than half of the room that is left",
-            "Ask for less, or raise `ulimit -s`.",
+            f"{words}: {struct.stack} bytes are more than half of the remaining stack",
+            "Request less, or raise `ulimit -s`.",
         )
     return words, ""
 
@@ -213,7 +213,7 @@ def read_limit(name: str) -> str:
 
 @contextmanager
 def hold(privileges: Privileges) -> Iterator[list[Grant]]:
-    """Have the calling thread hold privileges inside the ``with``; gives what was granted."""
+    """Hold privileges of the calling thread within a ``with`` block; yields the results."""
     lib, struct = library(), privileges.as_struct()
     lib.bl_privileges_take(byref(struct))
     try:

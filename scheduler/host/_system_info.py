@@ -1,4 +1,4 @@
-"""What there is to know of a machine before a real-time run: kernel, limits, processors,
+"""Properties of a machine that affect real-time runs: kernel, limits, processors,
 devices.
 """
 
@@ -49,7 +49,7 @@ class Fact:
 
 
 def examine(root: Path = Path("/")) -> list[Fact]:
-    """Find out all; `root` stands for the root of the file system."""
+    """Return all facts; `root` replaces the root of the file system."""
     facts = [Fact("system", "platform", f"{platform.platform()}, {os.cpu_count()} processors")]
     if sys.platform == "linux":
         for look in (_look_at_kernel, _look_at_limits, _look_at_processors, _look_at_devices):
@@ -78,7 +78,7 @@ def _look_at_kernel(root: Path) -> Iterator[Fact]:
         "preemption",
         preemption,
         "A kernel with PREEMPT_RT bounds the lateness (Debian: `apt install linux-image-rt-amd64`);"
-        " an ordinary one only makes it rarely large."
+        " a standard kernel does not."
         if ordinary
         else "",
     )
@@ -97,14 +97,14 @@ def _look_at_kernel(root: Path) -> Iterator[Fact]:
         "kernel",
         "virtual machine",
         virtual or "no",
-        "The host may stop this machine for milliseconds at any time, and nothing in here can "
-        "prevent it: move to hardware of its own for hard deadlines."
+        "The host may suspend this virtual machine for milliseconds at any time: use "
+        "dedicated hardware for hard deadlines."
         if virtual
         else "",
     )
     stolen = _read_stolen(root)
     if stolen is not None and virtual:
-        yield Fact("kernel", "time that the host took", f"{100 * stolen:.2g} % since the start")
+        yield Fact("kernel", "time stolen by the host", f"{100 * stolen:.2g} % since the start")
     inside = find_container(root)
     if inside:
         yield Fact("kernel", "container", inside)
@@ -146,7 +146,7 @@ def find_virtual_machine(root: Path = Path("/")) -> str:
         return both
     flags = re.search(r"^flags\s*:(.*)$", read(root / "proc/cpuinfo"), re.M)
     if flags and "hypervisor" in flags[1].split():
-        return named or both or "yes (the processor says so)"
+        return named or both or "yes (reported by the processor)"
     return named
 
 
@@ -168,7 +168,9 @@ def _look_at_limits(root: Path) -> Iterator[Fact]:
     period = read(root / "proc/sys/kernel/sched_rt_period_us")
     if runtime == "-1":
         yield Fact(
-            "limits", "time for real-time threads", "all: one that never waits stops the machine"
+            "limits",
+            "time for real-time threads",
+            "unlimited: a thread that never waits blocks the machine",
         )
     elif runtime and period:
         share = 100 * int(runtime) / int(period)
@@ -184,8 +186,9 @@ def _look_at_processors(root: Path) -> Iterator[Fact]:
     yield Fact(
         "processors",
         "frequency governor",
-        ", ".join(governors) or "none: the frequency is not for this system to choose",
-        "The clock is raised only under load: `sudo cpupower frequency-set -g performance`."
+        ", ".join(governors) or "none: the frequency is not controlled by this system",
+        "The clock frequency is raised only under load: `sudo cpupower frequency-set -g "
+        "performance`."
         if slow
         else "",
     )
@@ -207,7 +210,7 @@ def _look_at_processors(root: Path) -> Iterator[Fact]:
             "processors",
             "load now",
             load[0],
-            "Others use this machine now: what is measured is also theirs." if busy else "",
+            "Other processes use this machine: they affect the measurement." if busy else "",
         )
 
 

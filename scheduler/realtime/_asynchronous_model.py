@@ -23,13 +23,13 @@ from ..run._preflight import warn_of_steps
 
 
 class AsynchronousModel(AbstractAsynchronous, ExternalBlock):
-    """A model with a time of its own that a worker takes ahead; made by `Asynchronous`."""
+    """A model with its own time that a worker advances; created by `Asynchronous`."""
 
-    stays = "it runs in an engine of its own. Export what is in it as an FMU of its own"
+    stays = "it runs in a separate engine. Export its contents as a separate FMU"
 
     def __init__(self, what: object, period: float) -> None:
         if not isinstance(what, AbstractBlock | Diagram):
-            raise DiagramError(f"Asynchronous wants a block or a Diagram, got {what!r}.")
+            raise DiagramError(f"Asynchronous requires a block or a Diagram, got {what!r}.")
         self.what = what
         self.external_name = str(self)
         self.diagram = what if isinstance(what, Diagram) else _alone(what, period)
@@ -42,7 +42,7 @@ class AsynchronousModel(AbstractAsynchronous, ExternalBlock):
         self.ticks = round(period / self.diagram.step)
         if self.ticks < 1 or abs(self.ticks * self.diagram.step - period) > 1e-9 * period:
             raise DiagramError(
-                f"a period of {period:g} s is no multiple of the step of {what}, "
+                f"a period of {period:g} s is not an integer multiple of the step of {what}, "
                 f"{self.diagram.step:g} s."
             )
 
@@ -108,9 +108,9 @@ def _alone(block: AbstractBlock, period: float) -> Diagram:
 
 
 class ModelRun:
-    """A model in an engine of its own: what a worker, or an offline run, takes ahead.
+    """A model in a separate engine, advanced by a worker or by an offline run.
 
-    It may say that the run is to end, with `EndOfRun`.
+    It may end the run by raising `EndOfRun`.
     """
 
     skips = False
@@ -132,7 +132,7 @@ class ModelRun:
 
     @property
     def saved_on_request(self) -> bool:
-        """Whether the state at the end of a run is saved only if that was asked for."""
+        """Whether the state at the end of a run is saved only on request."""
         return any(attachment.saved_on_request for attachment in self.instance.external.values())
 
     def compute(self, t: float, inputs: Sequence[Values]) -> Values:
@@ -173,7 +173,7 @@ class ModelSession:
 
     @property
     def saved_on_request(self) -> bool:
-        """Whether the state at the end of a run is saved only if that was asked for."""
+        """Whether the state at the end of a run is saved only on request."""
         return self._model.saved_on_request
 
     def start(self, t: float) -> None:

@@ -180,18 +180,19 @@ class LiveRun:
                 and path.rpartition(".")[0] in self._external_inputs()
             ):
                 raise BiellaError(
-                    f"`{path}` is what comes from outside: override a signal instead, such as "
+                    f"`{path}` is an external input and cannot be set: override a signal "
+                    f"instead, such as "
                     f"run.override({self._external_inputs()[path.rpartition('.')[0]]!r}, …)."
                 )
             if not parameter.tunable:
                 raise BiellaError(
-                    f"`{path}` counts only when a run starts: give it to "
-                    f"`run_realtime` in parameters=…"
+                    f"`{path}` is fixed after the start of a run: pass it to `run_realtime` in "
+                    f"parameters=…"
                 )
         if path in self._fed:
             raise BiellaError(
-                f"`{path}` comes from the device `{self._fed[path]}`, whose next frame would set "
-                f"it again: override the output of a block behind it instead."
+                f"`{path}` is received from the device `{self._fed[path]}`, whose next frame "
+                f"would overwrite it: override the output of a downstream block instead."
             )
         where, shape = plan.find_settable(path)
         values = read_value(path, value, shape, self._first_values[where])
@@ -214,7 +215,8 @@ class LiveRun:
         frame = self._newest_frame()
         if not self._gives(port) and port.path not in self.plan.inputs:
             raise BiellaError(
-                f"`{port.path}` tells of a coupling, and is recorded, but not shown live."
+                f"`{port.path}` is a diagnostic signal of a coupling: it is recorded, but not "
+                f"available during the run."
             )
         values = self._values_in(frame, port.slot, port.width)
         return float(values[0]) if port.width == 1 else values
@@ -226,15 +228,17 @@ class LiveRun:
             self[port.path] = value
             return
         if not self._gives(port):
-            raise BiellaError(f"`{port.path}` is the output of no block, and stays as it is.")
+            raise BiellaError(
+                f"`{port.path}` is not the output of a block and cannot be overridden."
+            )
         values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
         if not np.isfinite(values).all():
             raise BiellaError(f"`{path}` must be finite, got {value!r}.")
         total = sum(other.width for other in {**self._overridden, port.path: port}.values())
         if total > _OVERRIDES:
             raise BiellaError(
-                f"with `{path}` {total} values would be overridden, but {_OVERRIDES} can be: "
-                f"release some first. Overridden: {name_list(self._overridden)}."
+                f"with `{path}` {total} values would be overridden, but the limit is "
+                f"{_OVERRIDES}: release some first. Overridden: {name_list(self._overridden)}."
             )
         self._command(ENTER_OVERRIDE, range(port.slot, port.slot + port.width), values)
         self._overridden[port.path] = port
@@ -285,7 +289,7 @@ class LiveRun:
         try:
             self._waiting = True
             if not self._settled.wait(timeout):
-                raise TimeoutError(f"the run still goes on after {timeout:g} s.")
+                raise TimeoutError(f"the run has not ended after {timeout:g} s.")
         except KeyboardInterrupt:
             self._end("interrupted by Ctrl-C")
             self._settled.wait()
@@ -397,7 +401,8 @@ class LiveRun:
     ) -> None:
         if not self.running:
             raise BiellaError(
-                f"the run is over: {self._pace.reason}. Nothing can be changed any more."
+                f"the run has ended: {self._pace.reason}. Parameters and signals can no longer "
+                f"be changed."
             )
         entries = np.zeros(len(slots), dtype=ENTRY)
         entries["slot"], entries["value"] = list(slots), values
@@ -426,7 +431,7 @@ class LiveRun:
         if frame is None:
             if self._failure is not None:
                 self._raise()
-            raise BiellaError(f"the run was over before its first tick: {self._pace.reason}.")
+            raise BiellaError(f"the run ended before its first tick: {self._pace.reason}.")
         return frame
 
     def _end(self, why: str) -> None:
@@ -436,12 +441,12 @@ class LiveRun:
 
     def _abandon(self) -> None:
         """Detach the handle in a forked child; the run continues in the parent only."""
-        why = f"it goes on in process {os.getppid()}, which has started it; this is a forked copy"
+        why = f"it continues in process {os.getppid()}, which started it; this process is a fork"
         self._lock = threading.Lock()  # the threads that held these do not exist here
         self._over, self._settled = threading.Event(), threading.Event()
         self._pace.reason = why
         self._pipes.mailbox.abandon()
-        self._failure = BiellaError(f"the run cannot be used here: {why}.")
+        self._failure = BiellaError(f"the run cannot be used in this process: {why}.")
         self._reported = True  # not raised at the end of a with block
         self._closed = True
         self._stack.pop_all()  # not closed: devices, FMUs and files are the parent's

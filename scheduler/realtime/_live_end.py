@@ -88,13 +88,13 @@ def _describe_loss(run: LiveRun, report: Mapping[str, Any]) -> str:
         )
     if entries:
         texts.append(
-            f"{entries} entries of the input log are lost: the run can be replayed up to its "
-            f"first gap only."
+            f"{entries} entries of the input log are lost: the run can be replayed only up to "
+            f"the first gap."
         )
     cause = recorder.trouble or "The recorder was too slow."
-    texts.append(f"{cause} Free some space, record fewer signals, or not every tick.")
+    texts.append(f"{cause} Free disk space, record fewer signals, or increase `every`.")
     if recorder.left_alone and not recorder.rows_kept:
-        texts.append(f"`{recorder.left_alone}` still has the earlier recording.")
+        texts.append(f"`{recorder.left_alone}` still contains the earlier recording.")
     return " ".join(texts)
 
 
@@ -109,12 +109,13 @@ def _advise_on_loss(run: LiveRun) -> str:
         return ""
     if counts["corrupt"]:
         return (
-            " What came was no frame of its inputs: do the baud rate, and the number of "
-            "channels, agree with the device's?"
+            " The received data are not valid frames: check the baud rate and the number of "
+            "channels."
         )
     return (
-        " It was never heard: is it switched on, and at the address that the binding has? With "
-        "on_loss = 'hold' or 'safe' a run goes on and waits for it."
+        " No frame was ever received: check that the device is switched on and that its "
+        "address in the binding is correct. With on_loss = 'hold' or 'safe' the run continues "
+        "and waits for the device."
     )
 
 

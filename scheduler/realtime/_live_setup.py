@@ -49,14 +49,14 @@ def make_pace(plan: Plan, options: dict[str, Any], devices: Mapping[str, Any], s
         if wanted not in devices:
             close = suggest(wanted, devices)
             raise BiellaError(
-                f"there is no device `{wanted}` to be the clock.{close} "
+                f"there is no device `{wanted}` to use as the clock.{close} "
                 f"Devices: {name_list(devices)}."
             )
         pace.clock, pace.pacer = CLOCK_DEVICE, list(devices).index(wanted)
     elif name in ("wall", "free"):
         pace.clock = CLOCK_WALL if name == "wall" else CLOCK_FREE
     else:
-        raise BiellaError(f"clock is `wall`, `free` or `device:NAME`, got {name!r}.")
+        raise BiellaError(f"clock must be `wall`, `free` or `device:NAME`, got {name!r}.")
     if options["overrun"] not in OVERRUN_POLICIES:
         raise BiellaError(
             f"unknown overrun policy {options['overrun']!r}."
@@ -67,9 +67,9 @@ def make_pace(plan: Plan, options: dict[str, Any], devices: Mapping[str, Any], s
     if not options["factor"] > 0.0:
         raise BiellaError(f"factor must be positive, got {options['factor']}.")
     if not 0.0 <= spin < math.inf:
-        raise BiellaError(f"spin is a time in s before each deadline, got {spin}.")
+        raise BiellaError(f"spin must be a time in s, 0 or more, got {spin}.")
     if options["warmup_ticks"] < 0:
-        raise BiellaError(f"warmup_ticks is a number of ticks, got {options['warmup_ticks']}.")
+        raise BiellaError(f"warmup_ticks must be 0 or more, got {options['warmup_ticks']}.")
     pace.factor, pace.spin = options["factor"], round(1e9 * spin)
     pace.warmup_ticks = options["warmup_ticks"]
     if options["overrun"] == "stop" and options["max_consecutive_overruns"] is None:

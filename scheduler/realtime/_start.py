@@ -177,10 +177,12 @@ def _prepare(
         if bind is not None:
             raise BiellaError("a Plan cannot be bound to devices: run the Diagram instead.")
         if any(value is not None for value in options.values()):
-            raise BiellaError("a Plan has its step and solver already: run the Diagram instead.")
+            raise BiellaError(
+                "the step and the solver of a Plan are fixed: run the Diagram instead."
+            )
         return diagram, None
     if flat is None:
-        raise BiellaError(f"run_realtime wants a Diagram or a Plan, got {diagram!r}.")
+        raise BiellaError(f"run_realtime requires a Diagram or a Plan, got {diagram!r}.")
     options = {**options, **stand_ins(flat, diagram.start_time), "flat": flat}
     if bind is None:
         return diagram.compile(**options), None

@@ -49,7 +49,7 @@ def runtime_folder() -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     about = folder.stat(follow_symlinks=False)
     if folder.is_symlink() or (hasattr(os, "getuid") and about.st_uid != os.getuid()):
-        raise BiellaError(f"`{folder}` belongs to somebody else: set XDG_RUNTIME_DIR.")
+        raise BiellaError(f"`{folder}` belongs to another user: set XDG_RUNTIME_DIR.")
     if about.st_mode & 0o077 and os.name == "posix":
         folder.chmod(0o700)
     return folder
@@ -109,7 +109,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Glance:
-    """What a page says at one moment."""
+    """Content of a page at one time."""
 
     name: str
     pid: int
@@ -123,7 +123,7 @@ class Glance:
 
 
 def read_page(path: Path) -> Glance | None:
-    """Return what a page says; None if there is nothing yet, or it is no page."""
+    """Return the content of a page; None if it is empty or not a page."""
     try:
         with path.open("rb") as file:
             return _read(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
@@ -203,7 +203,7 @@ def choose_page(run: str | None) -> Path:
         )
     if not chosen:
         raise BiellaError(f"there is no such live run of yours on this machine. Runs: {there}.")
-    raise BiellaError(f"say which run to watch, by its process. Runs: {there}.")
+    raise BiellaError(f"select the run to watch by its process number. Runs: {there}.")
 
 
 def choose_values(glance: Glance, patterns: Sequence[str]) -> list[str]:
@@ -228,7 +228,7 @@ def tabulate(glance: Glance, names: Sequence[str], most: int | None = None) -> T
     from rich import box
     from rich.table import Table
 
-    state = "" if glance.age < 1.0 else f", silent for {glance.age:.0f} s"
+    state = "" if glance.age < 1.0 else f", no update for {glance.age:.0f} s"
     title = f"{glance.name}: t = {glance.time:.3f} s, tick {glance.tick}{state}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("signal")
@@ -249,7 +249,7 @@ def _show(value: Any) -> str:
 
 
 def glances(path: Path) -> Iterator[Glance]:
-    """Yield what a page says, ten times a second, as long as it is there."""
+    """Yield the content of a page ten times per second while it exists."""
     while path.exists():
         glance = read_page(path)
         if glance is not None:

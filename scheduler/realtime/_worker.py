@@ -14,7 +14,7 @@ from ..compile._flatten import FlatDiagram
 if TYPE_CHECKING:
     from ._live import LiveRun
 
-_PATIENCE = 2.0  # s, for a worker to be done with what it is at
+_PATIENCE = 2.0  # s, for a worker to complete its current computation
 
 
 def find_slow_blocks(flat: FlatDiagram) -> dict[str, AbstractAsynchronous]:
@@ -27,7 +27,7 @@ def find_slow_blocks(flat: FlatDiagram) -> dict[str, AbstractAsynchronous]:
 
 
 def stand_in(block: AbstractAsynchronous, start_time: float, path: str) -> AbstractBlock:
-    """Return what stands in a real-time diagram for a block that a worker computes."""
+    """Return the block that represents, in a real-time diagram, the result of a worker."""
     results, start, place = block.first_results(start_time, path), {}, 0
     for port, width in zip(block.outputs, block.widths, strict=False):
         start[port.name] = results[place : place + width]
@@ -38,14 +38,14 @@ def stand_in(block: AbstractAsynchronous, start_time: float, path: str) -> Abstr
 
 
 class Worker:
-    """Takes the newest inputs, computes, hands over the result; again and again, until the end.
+    """Computes an asynchronous block from the newest inputs repeatedly until the end of the run.
 
     Attributes
     ----------
     count, skipped
-        Results computed, and periods that it was too slow for.
+        Number of results, and of periods that were missed.
     behind
-        How many ticks it is late with the period that it is in, if it does not skip.
+        Delay of the current period in ticks, if periods are not skipped.
     """
 
     def __init__(self, run: LiveRun, path: str, block: AbstractAsynchronous) -> None:
@@ -66,16 +66,16 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=f"biella {path}", daemon=True)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the thread."""
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait a moment for it to end: it cannot be interrupted."""
+        """Wait for the end of the thread, which cannot be interrupted, up to a time limit."""
         if self._thread.ident is not None:
             self._thread.join(_PATIENCE)
 
     def close(self) -> None:
-        """Let go of what it computes with; if it has begun to work, it does so itself."""
+        """Close the computation, unless the thread was started and closes it itself."""
         if self._thread.ident is None:
             self._computation.close()
 
@@ -83,7 +83,7 @@ class Worker:
         try:
             self._loop()
         except EndOfRun as end:
-            self._run._end(f"`{self.path}` ended it: {end}")
+            self._run._end(f"`{self.path}` ended the run: {end}")
         except BaseException as error:
             self._run._fail(self.path, error)
         finally:
@@ -105,7 +105,7 @@ class Worker:
             due = self._next_due(due, tick)
 
     def _next_due(self, due: int, begun: int) -> int:
-        """Return the tick from which on it is to compute again."""
+        """Return the tick of the next computation."""
         if not self._computation.skips:
             due += self._period
             self.behind = max(0, self._run.tick - due)

@@ -75,10 +75,10 @@ def _read(instance: Instance, number: int) -> Result | str:
     phase, count = kept[contract.TRIGGER_PHASE], kept[contract.TRIGGER_KEPT]
     time, newest = kept[contract.TRIGGER_TIME], kept[contract.TRIGGER_LAST_TIME]
     if phase < contract.TRIGGER_FILLING:
-        return "its event did not happen, or fewer samples than `pre` were there before it"
+        return "its event did not occur, or fewer samples than `pre` preceded it"
     if phase < contract.TRIGGER_READY:
         left = kept[contract.TRIGGER_LEFT]
-        return f"{left:g} samples after its event were still to come when the run ended"
+        return f"{left:g} samples after its event were missing when the run ended"
     port = block.inputs[0]
     ring = kept[contract.TRIGGER_SAMPLES :].reshape(-1, port.width)
     samples = np.roll(ring, -int(kept[contract.TRIGGER_OLDEST]), axis=0)
@@ -95,5 +95,5 @@ def find_capture(captures: Captures, name: str) -> Result:
         raise ResultError(f"there is no Trigger `{name}` in this run. Triggers: {there}.")
     found = captures[name]
     if isinstance(found, str):
-        raise ResultError(f"`{name}` has no record: {found}.")
+        raise ResultError(f"`{name}` has no capture: {found}.")
     return found

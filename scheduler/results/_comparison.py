@@ -84,7 +84,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What the table cannot say: other times, missing signals."""
+        """Return notes besides the table: different times, missing signals."""
         common, left, right = self.times
         notes = []
         if common < max(left, right):

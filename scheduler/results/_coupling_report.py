@@ -1,4 +1,4 @@
-"""What couplings left behind: how hard they were to solve, how wrong they are, what would help."""
+"""Report of couplings after a run: iterations, estimated errors and suggested steps."""
 
 from __future__ import annotations
 
@@ -120,15 +120,15 @@ def _warn_of_worst(
     what = "created" if found["energy"] > 0 else "lost"
     cause = "held" if extrapolation == 0 else "extrapolated"
     if method in ITERATED:
-        cause, remedy = "interpolated", "Take a smaller step"
+        cause, remedy = "interpolated", "Use a smaller step"
         remedy += " or extrapolation=1." if extrapolation == 0 else "."
     elif extrapolation == 0:
-        remedy = "Take extrapolation=1, a smaller step, or method='newton'."
+        remedy = "Use extrapolation=1, a smaller step, or method='newton'."
     else:
-        remedy = "Take a smaller step or method='newton'."
+        remedy = "Use a smaller step or method='newton'."
     warnings.warn(
         f"the coupling of {', '.join(f'`{m}`' for m in members)} {what} {created:.3g} J, "
-        f"{100 * created / at_once:.3g} % of the energy that passes through it at a time "
+        f"{100 * created / at_once:.3g} % of the energy that it transfers at a time "
         f"({at_once:.3g} J, at `{bond['effort']}` and `{bond['flow']}`): inputs are {cause} over a "
         f"step ({method}, extrapolation {extrapolation}), so the two sides see different powers. "
         f"{remedy}",
@@ -144,7 +144,7 @@ def warn_of_failures(couplings: Sequence[dict[str, Any]]) -> None:
             warnings.warn(
                 f"the coupling of {', '.join(f'`{m}`' for m in item['members'])} did not converge "
                 f"to {item['tolerance']:g} within {item['limit']} iterations in "
-                f"{item['failures']:.0f} of {item['steps']:.0f} steps. Take a smaller step, more "
+                f"{item['failures']:.0f} of {item['steps']:.0f} steps. Use a smaller step, more "
                 f"iterations, or method='newton'.",
                 CouplingWarning,
                 stacklevel=4,
@@ -217,9 +217,8 @@ class CouplingReport:
             )
         if not self.couplings:
             lines.append(
-                "No block is coupled by its internal solver, or all are by jacobi with "
-                "extrapolation 0: of "
-                "these estimate_error=1 tells the error."
+                "No block with an internal solver is coupled, or all are by jacobi with "
+                "extrapolation 0: run with estimate_error=1 to estimate the error of these."
             )
             return "\n".join(lines)
         for item in self.couplings:
@@ -234,15 +233,18 @@ class CouplingReport:
                     f"{item['failures']:.0f} not converged to {item['tolerance']:g}"
                 )
                 if item["shortened"]:
-                    lines[-1] += f", {item['shortened']:.0f} taken in parts"
+                    lines[-1] += f", {item['shortened']:.0f} divided"
             for bond in item["bonds"]:
                 lines.append(
                     f"  power bond {bond['name']} ({bond['effort']} · {bond['flow']}): "
-                    f"{bond['energy']:.3g} J made or lost, {bond['total']:.3g} J exchanged wrongly"
+                    f"{bond['energy']:.3g} J created or lost, {bond['total']:.3g} J exchanged "
+                    f"wrongly"
                 )
         lines.append("")
         if not self.connections:
-            return "\n".join([*lines, "For the errors of connections run with estimate_error=1."])
+            return "\n".join(
+                [*lines, "To estimate the errors of connections, run with estimate_error=1."]
+            )
         rows = [("connection", "error", "order", f"step for {self.tolerance:g}")]
         for c in self.connections:
             order = "rounding" if c.order is None else f"{c.order:.1f}"
@@ -255,7 +257,9 @@ class CouplingReport:
         ]
         lines.append("")
         if self.limiting is None:
-            lines.append(f"All connections keep {self.tolerance:g} with a step of {self.step:g} s.")
+            lines.append(
+                f"All connections are within {self.tolerance:g} with a step of {self.step:g} s."
+            )
         else:
             lines.append(
                 f"{self.limiting.source} → {', '.join(self.limiting.readers)} limits the accuracy; "

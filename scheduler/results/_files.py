@@ -44,7 +44,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except (OSError, RuntimeError) as error:
-        raise ResultError(f"{explain(error, target)} Nothing was changed there.") from error
+        raise ResultError(f"{explain(error, target)} The file is unchanged.") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -95,8 +95,8 @@ def find_recording_target(path: str | Path, is_recording: Callable[[Path], bool]
         raise ResultError(explain(error, target)) from error
     if foreign:
         raise ResultError(
-            f"Cannot write `{path}`: there is a file of this name that is not a biella result, and "
-            f"it is not replaced. Choose another name, or remove the file first."
+            f"Cannot write `{path}`: the existing file is not a biella result and is not "
+            f"replaced. Choose another name, or remove the file first."
         )
     return target
 

@@ -17,7 +17,7 @@ _TYPES = {"boolean": np.uint8, "integer": np.int64, "enumeration": np.int64}
 
 
 def load_asammdf() -> Any:
-    """Return the module, or raise an error that says how to have it."""
+    """Return the module, or raise an error with the command to install it."""
     try:
         import asammdf
     except ImportError as error:
@@ -31,7 +31,7 @@ def write_mdf(result: Result, path: Path) -> None:
     """Write all signals of a result into one channel group."""
     asammdf = load_asammdf()
     if path.suffix.lower() != ".mf4":
-        raise ResultError(f"an MDF4 file is called *.mf4, not `{path.name}`.")
+        raise ResultError(f"an MDF4 file must have the extension .mf4, got `{path.name}`.")
     channels = []
     for signal in result.signals.values():
         columns = np.atleast_2d(result[signal.path].T)

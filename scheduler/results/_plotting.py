@@ -63,7 +63,7 @@ _MAX_POINTS = 20_000
 
 @dataclass(slots=True)
 class _Panel:
-    """What one axes shows: names as the user gave them, and what they mean."""
+    """Content of one axes: names as passed by the user, and their signals."""
 
     names: list[str] = field(default_factory=list)
     captions: list[str] = field(default_factory=list)

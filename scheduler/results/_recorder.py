@@ -48,7 +48,7 @@ _FLUSH_SECONDS = 1.0
 class AbstractRecorder(ABC):
     """What a run writes to.
 
-    Life of a recorder: `append` any number of times, then `close` once, which gives the result.
+    Life of a recorder: `append` any number of times, then `close` once, which returns the result.
     As a context manager it is closed at the end of the block, also after an error, so that nothing
     recorded is lost.
 
@@ -175,7 +175,7 @@ class Hdf5Recorder(AbstractRecorder):
     ResultError
         If `path` is not a recording, is being recorded, or cannot be created; from `append` and
         `flush`, if the disk is full: the message has what was kept. The recorder then takes no more
-        rows; `close` still gives a result.
+        rows; `close` still returns a result.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class Hdf5Recorder(AbstractRecorder):
         self._flushed_at = time.monotonic()
 
     def _write_block(self) -> None:
-        """Write the gathered rows, then say that they count: a kill in between does no harm."""
+        """Write the buffered rows, then their count: the file stays valid after a kill."""
         count, end = self._filled, self._written + self._filled
         try:
             reserve_rows(self._file, self.path, self._written, end)
@@ -302,8 +302,8 @@ class Hdf5Recorder(AbstractRecorder):
             self._file.flush()
         except (OSError, RuntimeError) as error:
             self._failure = ResultError(
-                f"{explain(error, self.path)} What triggers captured is in the result, not in the "
-                f"file."
+                f"{explain(error, self.path)} The captures of triggers are in the result, but "
+                f"not in the file."
             )
             raise self._failure from error
 
@@ -316,11 +316,11 @@ class Hdf5Recorder(AbstractRecorder):
         raise self._failure from error
 
     def _what_was_kept(self) -> str:
-        kept = "no row was kept."
+        kept = "no row was recorded."
         if self._written:
-            kept = f"{self._written} rows, to t = {self._last_time:g} s, are kept in the file."
+            kept = f"{self._written} rows, to t = {self._last_time:g} s, are in the file."
         elif self._target.pending:
-            kept += f" `{self._target.path}` still has the earlier recording."
+            kept += f" `{self._target.path}` still contains the earlier recording."
         return (
             f"The recording stops: {kept} Free some space, record fewer signals, or decimate them."
         )

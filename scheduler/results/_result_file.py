@@ -1,4 +1,4 @@
-"""Where the numbers of a result are: in memory, or in an HDF5 file that is read when asked.
+"""Storage of a result: in memory, or in an HDF5 file that is read on access.
 
 The HDF5 layout, version 1: datasets ``time`` (n,) and ``signals/<path>`` (n,) or (n, width) with
 the attributes ``path, index, width, unit, kind, sampled``; ``captures/<path>`` (k, 1 + width) with
@@ -41,7 +41,7 @@ Capture = tuple[Signal, Array, object]
 none."""
 
 FORMAT_VERSION = 1
-UNFINISHED = "the recording was never closed: the process ended before"
+UNFINISHED = "the recording was not closed: the process ended during the run"
 
 # HDF5 1.10 is the oldest format with single-writer-multiple-reader files, and so the most widely
 # readable one that survives a killed writer.
@@ -101,7 +101,7 @@ class MemoryColumns(AbstractColumns):
 class Hdf5Columns(AbstractColumns):
     """Columns in an HDF5 file, which is opened only while a signal is read.
 
-    A signal that somebody still holds is not read twice; one that nobody holds takes no memory.
+    A referenced signal is not read twice; an unreferenced one uses no memory.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class Hdf5Columns(AbstractColumns):
         checksum = self._checksums.get(dataset)
         if whole and checksum is not None and zlib.crc32(array.data) != checksum:
             raise ResultError(
-                f"`{self.path}` is damaged: the numbers of `{dataset}` do not agree with their "
-                f"checksum. Use a copy of the file, or other signals of it."
+                f"`{self.path}` is damaged: the checksum of `{dataset}` does not match. Use a "
+                f"copy of the file, or its other signals."
             )
         array.flags.writeable = False
         if whole:
@@ -187,7 +187,7 @@ def read_hdf5(path: Path, read: Callable[[h5py.File], T]) -> T:
     Raises
     ------
     ResultError
-        If there is no such file, it is no result, or it is truncated or damaged.
+        If there is no such file, it is not a result, or it is truncated or damaged.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -356,7 +356,7 @@ def _about(
 
 
 def _plain(value: object) -> object:
-    """Turn numpy scalars into numbers, and anything else that JSON does not know into text."""
+    """Turn numpy scalars into numbers, and anything else that JSON does not support into text."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 

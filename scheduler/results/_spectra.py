@@ -28,7 +28,7 @@ Complex = NDArray[np.complex128]
 
 _MOST_PER_TURN = 32_768
 _SLOWEST = 0.05
-"""Part of the greatest speed below which a shaft is taken to stand."""
+"""Fraction of the maximum speed below which a shaft counts as stationary."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class OrderSpectrum:
         nearest = int(np.abs(self.orders - order).argmin())
         if abs(self.orders[nearest] - order) > 1e-6:
             raise ResultError(
-                f"order {order:g} is not among those that were worked out, 0 to "
-                f"{self.orders[-1]:g} in steps of {self.orders[1]:g}. Take so many turns a block "
-                f"that it is a whole multiple of 1 / turns."
+                f"order {order:g} is not among the computed orders, 0 to "
+                f"{self.orders[-1]:g} in steps of {self.orders[1]:g}. Choose `turns` such that "
+                f"the order is an integer multiple of 1 / turns."
             )
         return self.amplitudes[:, nearest]
 
@@ -194,7 +194,7 @@ class Orbit:
         says which way the center goes around, with the shaft or against it.
         """
         if self.angle is None:
-            raise ResultError("components of an orbit need the shaft's angle or speed: give one.")
+            raise ResultError("components of an orbit require the angle or the speed of the shaft.")
         weights = np.hanning(self.t.size + 2)[1:-1] * np.gradient(self.angle)
         weights /= weights.sum()
         z = self.x + 1j * self.y
@@ -217,14 +217,14 @@ class Orbit:
 
 
 def require_named(result: Result, call: str, shaft: tuple[str, ...]) -> None:
-    """Refuse a shaft of which it is not said whether it is an angle or a speed."""
+    """Reject a shaft signal without the information whether it is an angle or a speed."""
     if not shaft:
         return
     unit = _unit(result, shaft[0])
     is_angle = unit is not None and parse_unit(unit).exponents == parse_unit("rad").exponents
     way = "angle" if is_angle else "speed"
     raise ResultError(
-        f"say what `{shaft[0]}` is of the shaft, its `angle` or its `speed`: "
+        f"specify whether `{shaft[0]}` is the `angle` or the `speed` of the shaft: "
         f"{call}, {way}={shaft[0]!r})."
     )
 
@@ -256,7 +256,7 @@ def compute_waterfall(
     from scipy import signal
 
     if not 0 <= overlap < 1:
-        raise ResultError(f"`overlap` is from 0 to below 1, got {overlap!r}.")
+        raise ResultError(f"`overlap` must be at least 0 and less than 1, got {overlap!r}.")
     t, (x,) = _take(result, [name], period, **part)
     rate = 1 / _spacing(t)
     length = _segment(t.size, rate, resolution)
@@ -291,9 +291,11 @@ def compute_orders(
     from scipy import signal
 
     if speed is None and angle is None:
-        raise ResultError("orders need the shaft: give the name of its `angle` or of its `speed`.")
+        raise ResultError("orders require the signal of the `angle` or the `speed` of the shaft.")
     if turns < 1 or not 0 <= overlap < 1:
-        raise ResultError(f"orders want turns >= 1 and 0 <= overlap < 1, got {turns}, {overlap}.")
+        raise ResultError(
+            f"orders require turns >= 1 and 0 <= overlap < 1, got {turns}, {overlap}."
+        )
     t, (x,) = _take(result, [name], period, **part)
     ticks, theta = _angle(result, speed, angle)
     at_angle, per_turn = _resample(t, x, ticks, theta, highest)
@@ -357,7 +359,7 @@ def _take(
         stride = round(period / spacing)
         if stride < 1 or abs(stride * spacing - period) > 1e-6 * period:
             raise ResultError(
-                f"a period of {period:g} s is not a whole multiple of the recorded step, "
+                f"a period of {period:g} s is not an integer multiple of the recorded step, "
                 f"{spacing:g} s."
             )
     signals = []
@@ -382,7 +384,9 @@ def _spacing(t: Array) -> float:
     steps = np.diff(t)
     mean = float(steps.mean())
     if np.abs(steps - mean).max() > 1e-6 * mean + 1e-12 * abs(float(t[-1])):
-        raise ResultError("the times of this result are not equally spaced, as a spectrum needs.")
+        raise ResultError(
+            "a spectrum requires equally spaced times, and those of this result are not."
+        )
     return mean
 
 
@@ -401,7 +405,7 @@ def _segment(samples: int, rate: float, resolution: float | None) -> int:
 def _angle(result: Result, speed: str | None, angle: str | None) -> tuple[Array, Array]:
     """Return times and the shaft's rising angle in rad, integrated from the speed if need be."""
     if (speed is None) == (angle is None):
-        raise ResultError("give the shaft's `angle` or its `speed`, one of them.")
+        raise ResultError("specify either the `angle` or the `speed` of the shaft.")
     name = angle if angle is not None else speed
     assert name is not None
     values = result[name]
@@ -430,7 +434,9 @@ def _factor(unit: str | None, wanted: str, name: str) -> float:
     try:
         return conversion(parse_unit(unit), parse_unit(wanted))[0]
     except UnitError as error:
-        raise ResultError(f"`{name}` is in {unit}, not in {wanted} or the like.") from error
+        raise ResultError(
+            f"`{name}` is in {unit}, not in {wanted} or a compatible unit."
+        ) from error
 
 
 def _resample(t: Array, x: Array, ticks: Array, theta: Array, highest: float) -> tuple[Array, int]:

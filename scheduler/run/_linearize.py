@@ -73,7 +73,7 @@ def linearize(
     if isinstance(diagram, Diagram):
         return _linearize(diagram, inputs, outputs, at, period)
     if not isinstance(diagram, AbstractBlock):
-        raise BiellaError(f"linearize wants a Diagram or a block, got {diagram!r}.")
+        raise BiellaError(f"linearize requires a Diagram or a block, got {diagram!r}.")
     wrapped, sources, shown = _wrap(diagram, inputs, outputs, period)
     if isinstance(at, Mapping):
         at = {sources.get(path, f"{_BLOCK}.{path}"): value for path, value in at.items()}
@@ -167,7 +167,8 @@ def _linearize(
     plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
     if plan.external:
         raise BiellaError(
-            f"{plan.name_external()} cannot be linearized: the states are not in the engine."
+            f"{plan.name_external()} cannot be linearized: its states are not accessible to "
+            f"the engine."
         )
     shown = list(plan.outputs if outputs is None else outputs)
     chosen_inputs = [plan.inputs[name] for name in (plan.inputs if inputs is None else inputs)]
@@ -179,7 +180,9 @@ def _linearize(
             for path, value in at.items():
                 instance.set(path, value)
         elif not isinstance(at, Real | None):
-            raise BiellaError(f"at is a time in seconds, or values by path, not {at!r}.")
+            raise BiellaError(
+                f"`at` must be a time in s or a mapping of values by path, got {at!r}."
+            )
         instance.initialize()
         if instance.run(ticks)[0] < ticks:
             raise BiellaError(
@@ -224,7 +227,7 @@ def _whole_ticks(plan: Plan, at: Real) -> int:
     ticks = round((float(at) - plan.start_time) / plan.step)
     if ticks < 0:
         raise BiellaError(
-            f"the operating point at t = {at:g} s lies before the start, {plan.start_time:g} s."
+            f"the operating point at t = {at:g} s is before the start time, {plan.start_time:g} s."
         )
     return ticks
 
@@ -241,23 +244,25 @@ def _check_sampled(plan: Model, period: float | None, at: int) -> None:
             continue  # nothing that could vary from tick to tick
         if isinstance(block, NativeBlock) and not (holds or block.smooth_memory):
             raise BiellaError(
-                f"`{info.path}` ({info.type}) has memory that is no smooth state: it cannot be "
-                f"linearized. Replace it, for this purpose, by what it does on average."
+                f"`{info.path}` ({info.type}) has discrete memory that is not a smooth state "
+                f"and cannot be linearized. Replace it by its averaged behavior."
             )
         if ticks is None:
             raise BiellaError(
                 f"`{info.path}` ({info.type}) is sampled, so the diagram has no continuous "
-                f"linearization: give period=… in seconds."
+                f"linearization: set period=… in s."
             )
         if every and (ticks % every or offset):
             raise BiellaError(
-                f"a period of {period:g} s is no whole multiple of that of `{info.path}`, "
+                f"a period of {period:g} s is not an integer multiple of the period of "
+                f"`{info.path}`, "
                 f"{info.rate}."
             )
         if every and at % every:
             raise BiellaError(
                 f"at t = {plan.start_time + at * plan.step:g} s `{info.path}` ({info.type}, every "
-                f"{info.rate}) is between two samples: linearize at a whole multiple of its period."
+                f"{info.rate}) is between two samples: linearize at an integer multiple of its "
+                f"period."
             )
 
 
@@ -296,7 +301,7 @@ def _discrete(
     ticks = round(period / plan.step)
     if ticks < 1 or abs(ticks * plan.step - period) > 1e-9 * period:
         raise BiellaError(
-            f"a period of {period:g} s is not a whole multiple of the step, {plan.step:g} s."
+            f"a period of {period:g} s is not an integer multiple of the step, {plan.step:g} s."
         )
     state_slots = [state.slot for state in states]
 

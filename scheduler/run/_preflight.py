@@ -1,7 +1,7 @@
 """Preflight: checks of a compiled diagram before it runs, some of which run parts of it.
 
-`warn_of_steps` asks every block whether it runs well with its step and solver; a mechanism with
-springs or contacts looks for its fastest motion, for which it is started alone in an engine.
+`warn_of_steps` checks the step and solver of every block; for a mechanism with
+springs or contacts the fastest mode is computed, for which it is started alone in an engine.
 
 `warn_of_reactions` starts a diagram with mechanisms and reads what they found odd.
 
@@ -85,14 +85,14 @@ def warn_of_unstable_coupling(
         parameter, output = (f"{info.path}.{name}" for name in stiff[info.path])
         try:
             sign = _find_sign(plan, parameter, output, min(ticks, TICKS), parameters or {})
-        except BiellaError:  # the run itself will say why
+        except BiellaError:  # the run reports the cause
             continue
         if sign:
             text = (
-                f"`{info.path}` ({info.type}): what it reads and gives is exchanged in steps too "
-                f"long for it: {sign}. Take smaller steps than {plan.step:g} s; for a plant with "
-                f"internal steps, d.couple(plant, method='newton'); or put a film into the "
-                f"mechanism, with System.bearing(…)."
+                f"`{info.path}` ({info.type}) is stiff, and the step of {plan.step:g} s is too "
+                f"long for the exchange of its inputs and outputs: {sign}. Use a smaller step; "
+                f"for a plant with an internal solver, use d.couple(plant, method='newton'); "
+                f"or model the film inside the mechanism with System.bearing(…)."
             )
             warnings.warn(text, BiellaWarning, stacklevel=stacklevel + 1)
 
@@ -100,7 +100,7 @@ def warn_of_unstable_coupling(
 def _find_sign(
     plan: Plan, parameter: str, output: str, ticks: int, parameters: Mapping[str, Any]
 ) -> str:
-    """Return what tells that steps are too long, if anything does."""
+    """Return the sign of too long steps, or an empty text."""
     exact, perturbed = (
         _record(plan, parameter, output, part, ticks, parameters) for part in (0.0, _PERTURBATION)
     )
@@ -114,13 +114,16 @@ def _find_sign(
     if size.max() > _GROWN * _PERTURBATION:
         last = int(size.argmax())
         growth = (size[last] / _PERTURBATION) ** (1.0 / max(last, 1))
-        return f"a small difference grows {growth:.2g} times in each, and results are worth nothing"
+        return (
+            f"a small perturbation grows {growth:.2g} times in each step, and the results "
+            f"are invalid"
+        )
     if count <= ticks and so_far[-1] > 1e3 * so_far[0]:
-        return "its outputs grow until it stops, and results are worth nothing"
+        return "its outputs grow until the run ends, and the results are invalid"
     # An iterated exchange is trapezoidal: it rings after a jump, and the ringing dies away.
     iterated = any(item["method"] in ITERATED for item in plan.couplings)
     if not iterated and any(_rings(signal) for signal in exact.T / largest):
-        return "its outputs ring from tick to tick, and are not to be trusted"
+        return "its outputs oscillate from tick to tick, and the results are not reliable"
     return ""
 
 

@@ -123,7 +123,7 @@ def _speed(ticks_per_second: float, step: float | None, unit: str = "ticks") -> 
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as people say it: 42 s, 3:05 min, 2:10 h."""
+    """Return a time in common notation: 42 s, 3:05 min, 2:10 h."""
     if seconds == float("inf"):
         return "unknown time"
     whole = round(seconds)

@@ -166,10 +166,10 @@ def run_plan(
 def count_ticks(until: float, now: float, step: float) -> int:
     """Return the whole number of ticks from `now` to `until`."""
     if not math.isfinite(until):
-        raise BiellaError(f"the end of a run is a time in s, got {until}.")
+        raise BiellaError(f"`until` must be a time in s, got {until}.")
     ticks = round((until - now) / step)
     if ticks < 0:
-        raise BiellaError(f"the end, {until:g} s, lies before the start, {now:g} s.")
+        raise BiellaError(f"the end time, {until:g} s, is before the start time, {now:g} s.")
     return ticks
 
 
@@ -234,11 +234,13 @@ def plan_of(
             events=events,
         )
     if not isinstance(diagram, Plan):
-        raise BiellaError(f"simulate wants a Diagram or a Plan, got {diagram!r}.")
+        raise BiellaError(f"simulate requires a Diagram or a Plan, got {diagram!r}.")
     if any(option is not None for option in (step, solver, tolerance, events)):
-        raise BiellaError("a Plan has its step and solver already: simulate the Diagram instead.")
+        raise BiellaError(
+            "the step and the solver of a Plan are fixed: simulate the Diagram instead."
+        )
     if coupling is not None or extrapolation is not None or estimate_error:
-        raise BiellaError("a Plan has its coupling already: simulate the Diagram instead.")
+        raise BiellaError("the coupling of a Plan is fixed: simulate the Diagram instead.")
     return diagram
 
 

@@ -216,7 +216,7 @@ def _cases(
         cases = [dict(case) for case in parameters]
         shape = (len(cases),)
     if not cases:
-        raise BiellaError("a sweep wants at least one case.")
+        raise BiellaError("sweep requires at least one case.")
     return cases, shape
 
 

@@ -28,7 +28,7 @@ def warn_deprecated(old: str, new: str, *, stacklevel: int = 2) -> None:
         As of `warnings.warn`, counted from the caller of this function.
     """
     warnings.warn(
-        f"{old} is deprecated and will be removed in {REMOVAL}: write {new}.",
+        f"{old} is deprecated and will be removed in {REMOVAL}: use {new}.",
         BiellaDeprecationWarning,
         stacklevel=stacklevel + 1,
     )
@@ -90,6 +90,6 @@ def renamed_options(arguments: Sequence[str], warn: Callable[[str], None]) -> li
         option, equals, value = argument.partition("=")
         new = RENAMED_OPTIONS.get(option)
         if new is not None:
-            warn(f"{option} is deprecated and will be removed in {REMOVAL}: write {new}.")
+            warn(f"{option} is deprecated and will be removed in {REMOVAL}: use {new}.")
         found.append((new or option) + equals + value)
     return found

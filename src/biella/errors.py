@@ -39,7 +39,7 @@ class BiellaWarning(UserWarning):
 
 
 class CouplingWarning(BiellaWarning):
-    """A coupling that runs, but not as asked for, or not to its tolerance."""
+    """A coupling that does not use the requested method, or does not reach its tolerance."""
 
 
 class BiellaDeprecationWarning(BiellaWarning, FutureWarning):

@@ -128,7 +128,7 @@ def test_simulate_keeps_what_was_recorded_when_the_fmu_fails(specimen, tmp_path,
     trouble = ["--set", f"trouble={TROUBLE['segfault']}", "--set", "at=0.05", "--isolate"]
     command = ["simulate", str(specimen), "--stop", "0.1", "--step", "0.01", "--output", str(out)]
     assert main([*command, *trouble]) == 1
-    assert "crashed: its process was ended by SIGSEGV" in capsys.readouterr().err
+    assert "crashed: its process was terminated by SIGSEGV" in capsys.readouterr().err
     assert read_csv(out)["time [s]"][-1] == pytest.approx(0.05)
 
 
@@ -136,7 +136,7 @@ def test_simulate_keeps_what_was_recorded_when_the_fmu_fails(specimen, tmp_path,
     ("table", "message"),
     [
         ("time,v\n0,1\n1,2\n", "has a column `v`, but specimen.fmu has no such input"),
-        ("0,1\n1,2\n", "must name its columns"),
+        ("0,1\n1,2\n", "must contain the column names"),
         ("time,u [mm]\n0,1\n1,2\n", "is in mm, but the input is in m: convert"),
         ("time,u\n0,1\n1,2\n0.5,3\n", "line 4: the time 0.5 s comes after 1 s"),
         ("time,u\n0,1\n1\n", "line 3 has 1 cells, but the first row 2"),

@@ -274,7 +274,7 @@ def test_python_blocks_cannot_leave_and_are_named(tmp_path):
 def test_export_mistakes_teach(tmp_path):
     with pytest.raises(DiagramError, match=r"no source block or input `reff`. Did you mean `ref`"):
         loop().export_fmu(tmp_path / "x.fmu", inputs=["reff"])
-    with pytest.raises(DiagramError, match=r"`plant` .* no source with one output"):
+    with pytest.raises(DiagramError, match=r"`plant` .* not a source with one output"):
         loop().export_fmu(tmp_path / "x.fmu", inputs=["plant"])
     with pytest.raises(DiagramError, match=r"no output `angel`. Did you mean `angle`"):
         loop().export_fmu(tmp_path / "x.fmu", outputs=["angel"])

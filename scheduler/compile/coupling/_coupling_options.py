@@ -31,21 +31,22 @@ class Coupling:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise DiagramError(
-                f"unknown coupling `{self.method}`.{suggest(str(self.method), METHODS)} "
-                f"Couplings: {name_list(METHODS)}."
+                f"unknown coupling method `{self.method}`.{suggest(str(self.method), METHODS)} "
+                f"Methods: {name_list(METHODS)}."
             )
         if self.extrapolation not in (0, 1, 2):
             raise DiagramError(
-                f"extrapolation is 0, 1 or 2, the order of inputs, not {self.extrapolation!r}."
+                f"extrapolation must be 0, 1 or 2 (polynomial order of inputs), got "
+                f"{self.extrapolation!r}."
             )
         if not 0.0 < self.tolerance < 1.0:
-            raise DiagramError(f"a tolerance is between 0 and 1, not {self.tolerance!r}.")
+            raise DiagramError(f"tolerance must be between 0 and 1, got {self.tolerance!r}.")
         if not (isinstance(self.iterations, int) and 1 <= self.iterations <= 1000):
-            raise DiagramError(f"iterations are between 1 and 1000, not {self.iterations!r}.")
+            raise DiagramError(f"iterations must be between 1 and 1000, got {self.iterations!r}.")
         if not (isinstance(self.halvings, int) and 0 <= self.halvings <= 10):
-            raise DiagramError(f"halvings are between 0 and 10, not {self.halvings!r}.")
+            raise DiagramError(f"halvings must be between 0 and 10, got {self.halvings!r}.")
         if self.failure not in ("warn", "error"):
-            raise DiagramError(f"failure is 'warn' or 'error', not {self.failure!r}.")
+            raise DiagramError(f"failure must be 'warn' or 'error', got {self.failure!r}.")
 
     @property
     def is_iterated(self) -> bool:

@@ -170,13 +170,13 @@ def find_couplings(
 def _check_none(flat: FlatDiagram, problems: list[str]) -> None:
     if flat.couplings or flat.bonds:
         problems.append(
-            "couple and power_bond are for blocks that have an internal solver (FMUs, mechanisms "
-            "with mode='internal'); the diagram has none."
+            "couple and power_bond require blocks with an internal solver (FMUs, mechanisms with "
+            "mode='internal'); the diagram has none."
         )
 
 
 def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int, Coupling]:
-    """Return what `couple` says about each node."""
+    """Return the settings of `couple` for each node."""
     chosen: dict[int, Coupling] = {}
     for coupling in flat.couplings:
         nodes: dict[int, int] = {}
@@ -184,8 +184,8 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
             item = flat.blocks[number]
             if number in search.own and item.guard >= 0:
                 problems.append(
-                    f"`{item.path}` is in a conditional subsystem, where it may stand still: it "
-                    f"cannot be coupled. Leave it out of couple(…)."
+                    f"`{item.path}` is in a conditional subsystem, which may suspend it: it cannot "
+                    f"be coupled. Remove it from couple(…)."
                 )
             elif number in search.own:
                 nodes[number] = number
@@ -193,8 +193,9 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
                 nodes[STATES] = number
             else:
                 problems.append(
-                    f"`{item.path}` ({item.block}) takes no internal steps and has no "
-                    f"continuous states: leave it out of couple(…); it is computed in between."
+                    f"`{item.path}` ({item.block}) has neither an internal solver nor "
+                    f"continuous states: remove it from couple(…); its outputs are computed in "
+                    f"between."
                 )
         groups = {search.group_of(node): number for node, number in nodes.items()}
         if len(groups) > 1:
@@ -203,12 +204,14 @@ def _choose(flat: FlatDiagram, search: _Search, problems: list[str]) -> dict[int
                 for group, number in groups.items()
             ]
             problems.append(
-                f"couple wants blocks with the same period, but {', '.join(shown)}. Give them one "
-                f"period, or leave out the slower ones: between periods signals are held."
+                f"couple requires blocks with the same period, but {', '.join(shown)}. Use one "
+                f"period, or remove the slower blocks: signals between different periods are held."
             )
         for node in nodes:
             if chosen.setdefault(node, coupling.how) != coupling.how:
-                problems.append(f"`{search.name(node)}` is in two different couple(…).")
+                problems.append(
+                    f"`{search.name(node)}` is in two calls of couple(…) with different settings."
+                )
     return chosen
 
 
@@ -257,7 +260,7 @@ class _Search:
     def trace(
         self, source: Source, group: Ticks, through: bool = True
     ) -> tuple[set[int], set[int]]:
-        """Return the nodes that a signal depends on at once, and the blocks to call for it.
+        """Return the nodes that a signal depends on by direct feedthrough, and the blocks to call.
 
         Unless `through`, what reaches it through the inputs of a block with an own step is left
         out.
@@ -375,8 +378,8 @@ class _Search:
         if len(said) > 1:
             names = name_list(f"`{self.name(node)}`" for node in said.values())
             problems.append(
-                f"{names} depend on each other and are one coupling, but different couple(…) name "
-                f"them: say one method for all."
+                f"{names} depend on each other and are one coupling, but have different settings "
+                f"in couple(…): use one call of couple(…) for all."
             )
         return next(iter(said), default)
 
@@ -428,23 +431,23 @@ class _Search:
         stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
         if estimate and stuck:
             problems.append(
-                f"the coupling error cannot be estimated: {stuck} cannot go back to the start of a "
-                f"step. Run without estimate_error."
+                f"the coupling error cannot be estimated: {stuck} cannot repeat a step. "
+                f"Run without estimate_error."
             )
         if not how.is_iterated or not component.unknown_count:
             return False
         if stuck and explicit:
             problems.append(
-                f"{stuck} cannot go back to the start of a step, so the coupling cannot be "
-                f"iterated. Say couple(…, method='gauss-seidel').{_roll_back_advice(blocks)}"
+                f"{stuck} cannot repeat a step, so the coupling cannot be iterated. "
+                f"Use couple(…, method='gauss-seidel').{_roll_back_advice(blocks)}"
             )
         elif stuck:
             return True
         elif how.method == "newton" and component.unknown_count > _LARGEST_UNKNOWNS:
             names = name_list(f"`{self.name(member.node)}`" for member in component.members)
             problems.append(
-                f"the coupling of {names} has {component.unknown_count} unknowns, newton takes up "
-                f"to {_LARGEST_UNKNOWNS}. Say couple(…, method='fixed-point')."
+                f"the coupling of {names} has {component.unknown_count} unknowns; newton supports "
+                f"at most {_LARGEST_UNKNOWNS}. Use couple(…, method='fixed-point')."
             )
         return False
 
@@ -458,9 +461,11 @@ class _Search:
     def _warn_of_fallback(self, component: Component, method: str) -> None:
         blocks = self._members(component)
         stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
-        same = "" if component.is_sequential else ", which is jacobi for this coupling"
+        same = (
+            "" if component.is_sequential else ", which is equivalent to jacobi for this coupling"
+        )
         warnings.warn(
-            f"{stuck} cannot go back to the start of a step: coupled by gauss-seidel instead of "
+            f"{stuck} cannot repeat a step: the coupling uses gauss-seidel instead of "
             f"{method}{same}.{_roll_back_advice(blocks)}",
             CouplingWarning,
             stacklevel=11,
@@ -469,10 +474,10 @@ class _Search:
     def _warn_of_jacobi(self, component: Component) -> None:
         names = name_list(f"`{self.name(member.node)}`" for member in component.members)
         warnings.warn(
-            f"coupling by gauss-seidel is the same as by jacobi for {names}: no signal that a "
-            f"member reads is known at the end of its step, because all depend on that member or "
-            f"on a later one. Take method='newton', say method='jacobi', or let one block compute "
-            f"what the other one reads.",
+            f"gauss-seidel is equivalent to jacobi for the coupling of {names}: every signal that "
+            f"a member reads depends on that member or on a later one, so no updated value is "
+            f"available. Use method='newton' or method='jacobi', or let one block compute the "
+            f"signal that the other reads.",
             CouplingWarning,
             stacklevel=11,
         )
@@ -486,7 +491,7 @@ def _cost(component: Component) -> int:
 
 def _roll_back_advice(blocks: Mapping[str, AbstractBlock]) -> str:
     return "".join(
-        f" Or give `{name}` {block.to_roll_back}."
+        f" Alternatively set {block.to_roll_back} for `{name}`."
         for name, block in blocks.items()
         if block.to_roll_back
     )
@@ -513,16 +518,16 @@ def _place_bonds(
         if found[0] is None or found[1] is None:
             missing = [end for end, place in zip(ends, found, strict=True) if place is None]
             problems.append(
-                f"power_bond wants inputs of blocks with an internal solver that other such blocks "
-                f"drive; {name_list(missing)} is none."
+                f"power_bond requires inputs that are driven by another block with an internal "
+                f"solver; this does not hold for {name_list(missing)}."
             )
         elif found[0][0] is not found[1][0]:
             problems.append(
-                f"power_bond wants inputs of two blocks that drive each other; {ends[0]} and "
+                f"power_bond requires inputs of two blocks that drive each other; {ends[0]} and "
                 f"{ends[1]} do not."
             )
         elif (problem := _check_power(ports, effort, flow)) is not None:
-            problems.append(f"the power of {ends[0]} and {ends[1]} is no power: {problem}")
+            problems.append(f"the product of {ends[0]} and {ends[1]} is not a power: {problem}")
         else:
             component, place = found[0]
             paths = _port_path(flat, *effort), _port_path(flat, *flow)

@@ -1,6 +1,6 @@
 """Powers between coupled blocks, found by the units of what they exchange.
 
-One block gets an effort that depends on another one, such as a force, and gives that one a flow,
+One block gets an effort that depends on another one, such as a force, and returns to it a flow,
 such as a speed, or the place that moves with it. The product is the power that passes between the
 two. What both see of it within a step differs; the difference is created by the coupling.
 """

@@ -9,7 +9,7 @@ from ....blocks.core._ports import CONTINUOUS, Port, PortRef
 
 
 class Inport(AbstractBlock):
-    """An input of the diagram: a source whose value comes from outside."""
+    """An input of the diagram: a source whose value is set externally."""
 
     def __init__(self, port: Port) -> None:
         super().__init__(outputs=[port], rate=CONTINUOUS)

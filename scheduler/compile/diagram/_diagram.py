@@ -113,7 +113,9 @@ class Diagram:
                 f"Solvers: {name_list(SOLVERS)}."
             )
         if algebraic_loops not in ("solve", "error"):
-            raise DiagramError(f"algebraic_loops is 'solve' or 'error', not {algebraic_loops!r}.")
+            raise DiagramError(
+                f"algebraic_loops must be 'solve' or 'error', got {algebraic_loops!r}."
+            )
         self.name = name
         self.step = check_step(step)
         self.solver = solver
@@ -203,7 +205,7 @@ class Diagram:
         """
         if not isinstance(block, AbstractBlock):
             hint = " Create it first: add(Gain(2.0))." if isinstance(block, type) else ""
-            raise DiagramError(f"add wants a block, got {block!r}.{hint}")
+            raise DiagramError(f"add requires a block, got {block!r}.{hint}")
         if block in self.names:
             raise DiagramError(
                 f"this {block} is in the diagram already, as `{self.names[block]}`; "
@@ -217,7 +219,8 @@ class Diagram:
                 name = f"{base}_{n}"
         if isinstance(name, AbstractBlock | PortRef):
             raise DiagramError(
-                f"the name of a block is a text, not {name!r}. To connect that, name the input: "
+                f"the name of a block must be a string, got {name!r}. To connect that, name "
+                f"the input: "
                 f"d.add({block}(…), inputs=…)."
             )
         self._claim_name(name)
@@ -261,7 +264,7 @@ class Diagram:
         one that must be connected), ``block["port"]``, or a name.
         """
         if not destinations:
-            raise DiagramError(f"connect({source!r}) wants at least one destination.")
+            raise DiagramError(f"connect({source!r}) requires at least one destination.")
         origin = self.find_output(source)
         for target in [self.find_input(destination) for destination in destinations]:
             self._wire(origin, target)
@@ -276,7 +279,7 @@ class Diagram:
         its default input. No wire is added if an argument is invalid.
         """
         if len(blocks) < 2:
-            raise DiagramError("chain wants two blocks or more.")
+            raise DiagramError("chain requires at least two blocks.")
         middle = [self._split(end) for end in blocks[1:-1]]
         sources: list[Endpoint] = [blocks[0]]
         sources += [PortRef(b, port if port not in b.input_index else "") for b, port in middle]
@@ -479,7 +482,7 @@ class Diagram:
                 f"spaces, starting with a letter."
             )
         if name in (self.blocks if among is None else among):
-            raise DiagramError(f"the name `{name}` is taken in {self.name!r}.")
+            raise DiagramError(f"the name `{name}` is already used in {self.name!r}.")
 
     def _make_rate(
         self, name: str, block: AbstractBlock, period: float | None, offset: float
@@ -490,7 +493,7 @@ class Diagram:
             return None
         why = block.refuse_period()
         if why:
-            raise DiagramError(f"`{name}` ({block}) takes no period in add: {why}")
+            raise DiagramError(f"`{name}` ({block}) does not accept a period in add: {why}")
         return replace(given, outputs=block.rate.outputs)
 
     def _find_wires(
@@ -508,7 +511,8 @@ class Diagram:
             named.append((self.find_input(block).name, inputs))
         elif inputs is not None:
             raise DiagramError(
-                f"`inputs` of `{name}` wants names and sources, {{'port': source}}, or one source "
+                f"`inputs` of `{name}` must be names and sources, {{'port': source}}, or one "
+                f"source "
                 f"for its only input; got {inputs!r}. Inputs of `{name}`: "
                 f"{name_list(block.input_index)}."
             )
@@ -516,7 +520,7 @@ class Diagram:
         for port, source in named:
             if port not in block.input_index and any(p.name == port for p in block.parameters):
                 raise DiagramError(
-                    f"`{name}` has no input `{port}`: that is a parameter, give it to "
+                    f"`{name}` has no input `{port}`: that is a parameter; pass it to "
                     f"{block}(…). Inputs of `{name}`: {name_list(block.input_index)}."
                 )
             target = self._pick(block, port, "input", block.input_index, block.output_index)
@@ -524,7 +528,7 @@ class Diagram:
             origin = self.find_output(source)
             if key in found:
                 raise DiagramError(
-                    f"input `{name}.{port}` is given twice: `{self.name_port(found[key])}` and "
+                    f"input `{name}.{port}` has two sources: `{self.name_port(found[key])}` and "
                     f"`{self.name_port(origin)}`. Keep one, or add them with a Sum."
                 )
             found[key] = origin
@@ -549,7 +553,7 @@ class Diagram:
             return self[name], port
         block, port = (end.block, end.name) if isinstance(end, PortRef) else (end, "")
         if not isinstance(block, AbstractBlock):
-            raise DiagramError(f"a wire wants blocks, ports or names at its ends, got {end!r}.")
+            raise DiagramError(f"connect requires blocks, ports or names, got {end!r}.")
         if block not in self.names:
             raise DiagramError(
                 f"{block} is not in {self.name!r} yet: add it first, d.add({block}(…), name=…)."
@@ -576,7 +580,8 @@ class Diagram:
             if not index:
                 raise DiagramError(f"`{name}` ({block}) has no {side}s.")
             raise DiagramError(
-                f"`{name}` has {len(index)} {side}s: say which, {name}[{next(iter(index))!r}]. "
+                f"`{name}` has {len(index)} {side}s: select one with "
+                f"{name}[{next(iter(index))!r}]. "
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."
             )
         if port not in index:

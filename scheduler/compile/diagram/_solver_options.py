@@ -33,7 +33,7 @@ Tolerance = float | tuple[float, float]
 def check_step(step: float) -> float:
     """Return `step` if it is a usable base step."""
     if not (isinstance(step, int | float) and 0 < step < 1e12):
-        raise DiagramError(f"a step must be positive seconds, got {step!r}.")
+        raise DiagramError(f"the step must be a positive time in s, got {step!r}.")
     return float(step)
 
 
@@ -107,7 +107,7 @@ class Settings:
     solves_loops: bool = True
     """Whether algebraic loops are solved; if not, each is an error."""
     coupling: Coupling = field(default_factory=Coupling)
-    """Of blocks with an internal solver, where `Diagram.couple` says nothing else."""
+    """Default for blocks with an internal solver without settings by `Diagram.couple`."""
     estimate: int = 0
     """Every how many ticks the error of coupled steps is estimated; 0 for never."""
     control: StepControl = field(default_factory=StepControl)

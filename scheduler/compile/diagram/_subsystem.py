@@ -19,23 +19,24 @@ class Subsystem(AbstractBlock):
     """A diagram as a block, to any depth.
 
     Its ports are the diagram's inputs and outputs. It is flattened when the outer diagram is
-    compiled, so it costs nothing at run time and never makes a loop of its own. Blocks inside are
+    compiled, so it costs nothing at run time and introduces no algebraic loop. Blocks inside are
     addressed as ``subsystem.block.port``.
 
     Whether a conditional subsystem runs is decided at ticks. Blocks with a period hit on the clock
     of the whole diagram; but at the first tick at which the subsystem runs, and at a restart, all
-    blocks inside give their outputs. The first tick is no edge. While a subsystem around it does
-    not run, a conditional one stands still too: it sees no edge and is not enabled anew.
+    blocks inside compute their outputs. The first tick is not an edge. While an enclosing subsystem
+    does not run, a conditional subsystem is suspended as well: edges are ignored.
 
     Parameters
     ----------
     diagram
         What is inside. Its step and solver are those of the outer diagram.
     enable
-        Adds a boolean input ``enable``: while it is false, nothing inside runs, states stand still.
+        Adds a boolean input ``enable``: while it is false, the blocks inside do not run and
+        states are held.
     trigger
         Adds an input ``trigger``: the inside runs only at ticks where that signal rises through
-        zero, falls, or either. Nothing inside may have continuous states or a period of its own.
+        zero, falls, or either. Nothing inside may have continuous states or its own period.
     reset
         Adds an input ``reset``: the inside starts again at such an edge, or while the signal is
         positive (``"level"``).
@@ -61,7 +62,8 @@ class Subsystem(AbstractBlock):
     ) -> None:
         if bool(enable) + (trigger is not None) + (reset is not None) > 1:
             raise DiagramError(
-                "a Subsystem takes one of enable, trigger and reset; nest two subsystems for both."
+                "a Subsystem accepts only one of enable, trigger and reset; nest two "
+                "subsystems to combine them."
             )
         for option, edge in (("trigger", trigger), ("reset", reset)):
             if edge is not None and edge not in EDGES:
@@ -69,7 +71,7 @@ class Subsystem(AbstractBlock):
         if trigger == "level":
             raise DiagramError("trigger='level' is an enabled subsystem: use enable=True.")
         if outputs not in ("held", "reset") or states not in ("held", "reset"):
-            raise DiagramError("outputs and states are each 'held' or 'reset'.")
+            raise DiagramError("outputs and states must each be 'held' or 'reset'.")
         self.diagram = diagram
         self.control: str | None = (
             "enable" if enable else "trigger" if trigger else "reset" if reset else None
@@ -80,7 +82,10 @@ class Subsystem(AbstractBlock):
         self.initial = float(initial)
         inports = diagram.inports
         if self.control in inports:
-            raise DiagramError(f"the diagram inside has an input called `{self.control}` itself.")
+            raise DiagramError(
+                f"the name `{self.control}` is reserved for the control input: rename the "
+                f"input of the inner diagram."
+            )
         ports = [
             Port(
                 name,
@@ -103,7 +108,7 @@ class Subsystem(AbstractBlock):
         )
 
     def refuse_period(self) -> str:
-        return "a Subsystem is flattened. Give the period to the blocks inside, or trigger it."
+        return "a Subsystem has no period: set the period of the blocks inside, or use trigger=…."
 
 
 class HeldOutput(NativeBlock):

@@ -1,4 +1,4 @@
-"""What a compiled diagram says about itself: its blocks, ports, parameters and signals by name."""
+"""Description of a compiled diagram: its blocks, ports, parameters and signals by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...results._signals import Signal
 
 @dataclass(frozen=True, slots=True)
 class PortInfo:
-    """A port of the plan: where its values lie and what they mean."""
+    """A port of the plan: the slots and the meaning of its values."""
 
     path: str
     slot: int
@@ -31,12 +31,12 @@ class PortInfo:
 
     @property
     def signal(self) -> Signal:
-        """The same, as a recorder wants it."""
+        """The port as a signal of a recorder."""
         return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
 
 
 def slots_of(ports: Iterable[PortInfo]) -> list[int]:
-    """Return where all values of ports lie, one port after the other."""
+    """Return the slots of all values of ports, in order."""
     return [port.slot + k for port in ports for k in range(port.width)]
 
 
@@ -53,7 +53,7 @@ class ParameterInfo:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """Number of elements."""
         return int(np.prod(self.shape, dtype=int))
 
 
@@ -175,7 +175,7 @@ class AbstractDescribed(ABC):
         return tuple(tuple(loop) for loop in self.meta["loops"])
 
     def find_signal(self, path: str) -> PortInfo:
-        """Return the signal at `path`, or raise an error that lists what there is."""
+        """Return the signal at `path`, or raise an error that lists the valid names."""
         path = self.aliases.get(path, path)
         if path not in self.signals:
             names = [*self.signals, *self.aliases]
@@ -186,7 +186,7 @@ class AbstractDescribed(ABC):
         return self.signals[path]
 
     def find_settable(self, path: str) -> tuple[slice, tuple[int, ...]]:
-        """Return where the numbers of a parameter or an input lie, and their shape."""
+        """Return the slots of a parameter or an input, and its shape."""
         if path in self.parameters:
             item = self.parameters[path]
             return slice(item.slot, item.slot + item.size), item.shape
@@ -222,11 +222,13 @@ def read_value(
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BiellaError(f"`{path}` wants numbers, got {value!r}.") from None
+        raise BiellaError(f"`{path}` expects numbers, got {value!r}.") from None
     if array.size != before.size:
         wanted = f"{before.size} numbers of shape {shape}" if shape else "one number"
-        comma = " Decimals have a point, not a comma." if isinstance(value, tuple) else ""
-        raise BiellaError(f"`{path}` wants {wanted}, got {array.size}: {value!r}.{comma}")
+        comma = (
+            " The decimal separator is a point, not a comma." if isinstance(value, tuple) else ""
+        )
+        raise BiellaError(f"`{path}` expects {wanted}, got {array.size}: {value!r}.{comma}")
     if not np.isfinite(array).all() and np.isfinite(before).all():
         raise BiellaError(f"`{path}` must be finite, got {value!r}.")
     return array.ravel()

@@ -85,7 +85,7 @@ class Encoder:
             raise DiagramError(self.problems)
 
     def describe(self) -> dict[str, Any]:
-        """Return what section META says."""
+        """Return the content of section META."""
         return Describer(self).describe()[0]
 
     def encode(self) -> Model:

@@ -206,12 +206,12 @@ class Plan(AbstractDescribed):
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""
         if self.external:
-            raise BiellaError(f"a plan cannot be saved with {self.name_external()} in it.")
+            raise BiellaError(f"a plan that contains {self.name_external()} cannot be saved.")
         if self.python_blocks:
             raise BiellaError(
                 "a plan with Python blocks cannot be saved: "
                 + ", ".join(f"`{self.blocks[n].path}`" for n in self.python_blocks)
-                + ". Write them as an Expression or with native blocks."
+                + ". Replace them by an Expression or by native blocks."
             )
         Path(path).write_bytes(self.data)
 
@@ -227,7 +227,7 @@ class Plan(AbstractDescribed):
         try:
             _ = plan.meta
         except PlanError as error:
-            raise PlanError(f"`{path}` is not a plan of this version: {error}") from None
+            raise PlanError(f"`{path}` is not a valid plan for this version: {error}") from None
         return plan
 
 
@@ -266,15 +266,15 @@ def read_arrays(sections: Mapping[str, bytes]) -> dict[str, npt.NDArray[Any]]:
 def _directory(data: bytes) -> Iterator[tuple[str, int, bytes]]:
     """Yield the tag, the size of an element and the bytes of each section."""
     if len(data) < _HEAD.size or data[:8] != MAGIC:
-        raise PlanError("it does not start as a plan does.")
+        raise PlanError("it does not start with the signature of a plan.")
     _, version, count, _, size = _HEAD.unpack_from(data)
     if version != VERSION:
         release = _RELEASES.get(version, "a later release of biella")
         raise PlanError(
-            f"it has format {version}, which {release} reads; this biella reads format {VERSION}."
+            f"it has format {version}, readable by {release}; this version reads format {VERSION}."
         )
     if size != len(data) or count > (len(data) - _HEAD.size) // _SECTION.size:
-        raise PlanError(f"it should have {size} bytes and has {len(data)}: truncated?")
+        raise PlanError(f"it has {len(data)} bytes instead of {size}; it may be truncated.")
     for n in range(count):
         tag, element, offset, length = _SECTION.unpack_from(data, _HEAD.size + n * _SECTION.size)
         if offset + element * length > len(data):

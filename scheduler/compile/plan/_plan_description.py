@@ -1,4 +1,4 @@
-"""Describing: what a plan says to people and to Python about its blocks, ports and parameters."""
+"""Description of a plan for users and for Python: its blocks, ports and parameters."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Describer:
         return described, self.variables
 
     def _describe_coupling(self, n: int, coupling: Component, memory: int) -> dict[str, Any]:
-        """What is known of a coupling, and which of its numbers are signals."""
+        """Return the settings of a coupling, and which of its values are signals."""
         layout, how = self.layout, coupling.how
         paths = [
             "states" if m.node == STATES else self.flat.blocks[m.node].path
@@ -122,10 +122,10 @@ class Describer:
         name = "+".join(paths)
         if how.is_iterated:
             for what, doc in (
-                ("iterations", "sweeps over the members in the last step"),
-                ("residual", "what was left of it, relative"),
+                ("iterations", "iterations over the members in the last step"),
+                ("residual", "relative residual of the last step"),
                 ("failures", "steps that did not converge"),
-                ("shortened", "steps that converged in parts only"),
+                ("shortened", "steps that converged only after they were divided"),
             ):
                 show(f"{name}.{what}", slot + HEAD[what], 1, None, doc)
         signals, at = [], 0
@@ -139,7 +139,7 @@ class Describer:
             })  # fmt: skip
             if layout.estimate:
                 first = slot + HEAD_SIZE + ARRAYS["error"] * coupling.element_count + at
-                doc = "estimated error that the last step added"
+                doc = "estimated error of the last step"
                 show(f"{source}.error", first, signal.width, unit, doc)
             at += signal.width
         bonds = []
@@ -152,9 +152,15 @@ class Describer:
             })  # fmt: skip
             if not bond.declared:
                 continue
-            doc = "power that one side takes more than the other gives, in the last step"
+            doc = "difference of the powers on the two sides, in the last step"
             show(f"{bond.name}.power", first + BOND["power"], 1, "W", doc)
-            show(f"{bond.name}.energy", first + BOND["energy"], 1, "J", "the same, altogether")
+            show(
+                f"{bond.name}.energy",
+                first + BOND["energy"],
+                1,
+                "J",
+                "difference of the energies on the two sides, since the start",
+            )
         return {
             "name": name, "members": paths, "method": how.method,
             "extrapolation": how.extrapolation,
@@ -183,7 +189,7 @@ class Describer:
         return f"{item.path}.{item.block.inputs[port].name}"
 
     def _scopes(self) -> list[dict[str, Any]]:
-        """What Scope and Record blocks ask for; only a Scope's has labels."""
+        """Return the signals that Scope and Record blocks select; only a Scope has labels."""
         views = []
         for item in self.flat.blocks:
             if not isinstance(item.block, Scope | Record):
@@ -206,7 +212,7 @@ class Describer:
         return item.output_path(source.port)
 
     def _dependencies(self, source: Source | None) -> list[str]:
-        """The diagram's inputs that reach an output at once."""
+        """Return the diagram's inputs with direct feedthrough to an output."""
         reached: set[Source] = set()
         waiting = [source]
         while waiting:

@@ -29,15 +29,17 @@ class CanDriver(DeviceDriver):
     """
 
     options: ClassVar[Mapping[str, Option]] = {
-        "interface": Option("text", "of python-can: socketcan, virtual, pcan, …", required=True),
-        "channel": Option("text", "which bus of it, such as can0", required=True),
-        "dbc": Option("text", "the file that describes the messages", required=True),
-        "bitrate": Option("whole", "bits in a second, where the interface sets it", low=1),
+        "interface": Option(
+            "text", "interface of python-can: socketcan, virtual, pcan, …", required=True
+        ),
+        "channel": Option("text", "bus of the interface, such as can0", required=True),
+        "dbc": Option("text", "DBC file with the messages", required=True),
+        "bitrate": Option("whole", "bit rate in bit/s, if the interface sets it", low=1),
         "fd": Option("flag", "send CAN FD frames", default=False),
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
-        "message": Option("text", "the message in the DBC file", required=True),
-        "signal": Option("text", "its signal, if it has another name than the channel"),
+        "message": Option("text", "message in the DBC file", required=True),
+        "signal": Option("text", "signal, if its name differs from that of the channel"),
     }
 
     @classmethod
@@ -175,7 +177,7 @@ def _check_signal(channel: Channel, signal: Any) -> list[str]:
     problems = []
     if channel.width != 1:
         problems.append(
-            f"channel `{channel.name}`: a CAN signal is one value, not {channel.width}."
+            f"channel `{channel.name}`: a CAN signal has one value, got width {channel.width}."
         )
     if signal.multiplexer_ids is not None or signal.is_multiplexer:
         problems.append(f"channel `{channel.name}`: multiplexed signals are not supported.")
@@ -185,8 +187,8 @@ def _check_signal(channel: Channel, signal: Any) -> list[str]:
         return problems  # DBC files name units as they like
     if unit and channel.unit and channel.scale == 1.0 and not equivalent(unit, channel.unit):
         problems.append(
-            f"channel `{channel.name}` is in {channel.unit}, but the DBC file gives {unit}: say so "
-            f"with unit and scale."
+            f"channel `{channel.name}` is in {channel.unit}, but in {unit} in the DBC file: "
+            f"set unit and scale of the channel."
         )
     return problems
 
@@ -215,7 +217,7 @@ def _encode(
 
 
 def _initial(signal: Any) -> float:
-    """Return the start value that the DBC file gives, else the one nearest to 0 that it allows."""
+    """Return the start value in the DBC file, else the valid value nearest to 0."""
     if isinstance(signal.initial, int | float):
         return float(signal.initial)
     low = 0.0 if signal.minimum is None else float(signal.minimum)

@@ -39,13 +39,13 @@ _READ = {
 _WRITE_ONE = {"holding": ("write_register", 6), "coil": ("write_coil", 5)}  # small devices' only
 _WRITE = {"holding": ("write_registers", 16), "coil": ("write_coils", 15)}
 _REFUSALS = {
-    1: "it has no such function",
-    2: "it has no such address. Addresses count from 0: 40001 in a manual is holding 0",
-    3: "it does not take this value or this many",
+    1: "unsupported function",
+    2: "invalid address. Addresses start at 0: 40001 in a manual is holding 0",
+    3: "invalid value or count",
     4: "it has failed",
     6: "it is busy",
-    10: "the gateway has no path to it",
-    11: "the gateway gets no answer from it",
+    10: "the gateway has no path to the unit",
+    11: "the unit does not respond to the gateway",
 }
 
 
@@ -62,21 +62,23 @@ class ModbusDriver(AbstractPollingDriver):
     """
 
     options: ClassVar[Mapping[str, Option]] = {
-        "host": Option("text", "the device's address, for TCP"),
-        "port": Option("whole", "its port, for TCP", default=502, low=1, high=65535),
+        "host": Option("text", "address of the device, for TCP"),
+        "port": Option("whole", "port of the device, for TCP", default=502, low=1, high=65535),
         "serial": Option("text", "the serial port, for RTU, such as /dev/ttyUSB0"),
-        "baud": Option("whole", "bits in a second, for RTU", default=19200, low=50),
+        "baud": Option("whole", "baud rate in bit/s, for RTU", default=19200, low=50),
         "parity": Option("text", "for RTU", default="even", choices=("even", "odd", "none")),
         "stop_bits": Option("whole", "for RTU", default=1, low=1, high=2),
-        "unit_id": Option("whole", "which device at the line or gateway", 1, low=0, high=255),
-        "word_order": Option("text", "of numbers of several words", "big", choices=ORDERS),
+        "unit_id": Option("whole", "unit on the line or behind the gateway", 1, low=0, high=255),
+        "word_order": Option(
+            "text", "word order of values with several words", "big", choices=ORDERS
+        ),
         **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
         "kind": Option("text", f"one of {', '.join(KINDS)}", required=True, choices=KINDS),
         "address": Option("whole", "counted from 0", required=True, low=0, high=65535),
         "type": Option("text", "what stands there", choices=tuple(TYPES)),
-        "word_order": Option("text", "if it is not the device's", choices=ORDERS),
+        "word_order": Option("text", "overrides that of the device", choices=ORDERS),
     }
 
     @classmethod
@@ -121,7 +123,7 @@ class ModbusDriver(AbstractPollingDriver):
             if span.kind in BITS:
                 words, wanted = answer.bits, -(-span.count // 8) * 8
             if len(words) != wanted:
-                raise DeviceError(f"asked for {span}, got {len(words)} values")
+                raise DeviceError(f"requested {span}, received {len(words)} values")
             span.decode(words, self._values)
             for register in span.registers:
                 check_finite(register.name, self._values[register.number])
@@ -147,7 +149,7 @@ class ModbusDriver(AbstractPollingDriver):
         else:
             answer = self._request(what, _WRITE[span.kind], span, given)
         if answer.address != span.address or (span.count > 1 and answer.count != span.count):
-            raise DeviceError(f"unit {self._unit} confirmed something else ({what})")
+            raise DeviceError(f"unit {self._unit} confirmed another request ({what})")
 
     def _request(
         self, what: str, function: tuple[str, int], span: Span, *values: Any, **more: Any
@@ -161,14 +163,15 @@ class ModbusDriver(AbstractPollingDriver):
             raise DeviceError(f"the connection was closed ({what})") from None
         except errors.ModbusException:
             raise DeviceError(
-                f"unit {self._unit} gave no proper answer in {self.patience:g} s ({what})"
+                f"unit {self._unit} did not send a valid response within {self.patience:g} s "
+                f"({what})"
             ) from None
         if answer.isError():
             code = answer.exception_code
-            why = _REFUSALS.get(code, "it does not say why")
-            raise Refused(f"unit {self._unit} refuses to {what}, code {code}: {why}")
+            why = _REFUSALS.get(code, "no reason stated")
+            raise Refused(f"unit {self._unit} rejected the request to {what}, code {code}: {why}")
         if answer.function_code != number:
-            raise DeviceError(f"unit {self._unit} answered something else ({what})")
+            raise DeviceError(f"unit {self._unit} sent an unexpected response ({what})")
         return answer
 
 
@@ -179,7 +182,7 @@ def _check_line(options: Mapping[str, Any]) -> list[str]:
         return [f'has {both} host = "…" for Modbus TCP, or serial = "…" for a serial line (RTU).']
     problems = []
     if serial is not None and not 1 <= unit <= 247:
-        problems.append(f"unit_id is {unit}, but units on a serial line have 1 to 247.")
+        problems.append(f"unit_id is {unit}, but must be 1 to 247 on a serial line.")
     try:
         load_package("modbus", "pymodbus.client")
         if serial is not None:
@@ -190,7 +193,7 @@ def _check_line(options: Mapping[str, Any]) -> list[str]:
 
 
 def _make_client(options: Mapping[str, Any], patience: float) -> Any:
-    """Return a client that asks once: a late answer to an earlier try would pass for the next."""
+    """Return a client without retries: a late response would be taken for that of the retry."""
     client, given = load_package("modbus", "pymodbus.client"), {"timeout": patience, "retries": 0}
     if options["host"] is not None:
         return client.ModbusTcpClient(options["host"], port=options["port"], **given)
@@ -207,6 +210,10 @@ def _make_client(options: Mapping[str, Any], patience: float) -> Any:
 def _explain_closed(options: Mapping[str, Any]) -> str:
     if options["host"] is not None:
         return (
-            f"nothing answers at {options['host']}:{options['port']}; see that it is on, and there"
+            f"no response from {options['host']}:{options['port']}; check that the device is "
+            f"switched on and the address is correct"
         )
-    return f"{options['serial']} does not open; see that it is there, yours to use, and free"
+    return (
+        f"{options['serial']} cannot be opened; check that it exists, that you have "
+        f"permission, and that no other program uses it"
+    )

@@ -1,4 +1,4 @@
-"""Registers of Modbus: where the numbers of channels lie, and how each stands in 16-bit words."""
+"""Modbus registers: addresses of channels, and encoding of values in 16-bit words."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Register:
         return self.address + self.size
 
     def decode(self, words: Sequence[int]) -> float:
-        """Return the number that stands in the words, or in the bit."""
+        """Return the value that is encoded in the words, or in the bit."""
         ordered = words if self.order == "big" else words[::-1]
         if self.type == "bit":
             return float(bool(ordered[0]))
@@ -65,7 +65,7 @@ class Register:
         return float(struct.unpack(f">{TYPES[self.type]}", data)[0])
 
     def encode(self, value: float) -> list[int]:
-        """Return the words, or the bit, that stand for a number; whole ones are rounded."""
+        """Return the words, or the bit, that encode a value; integers are rounded."""
         number = value if self.type.startswith("float") else round(value)
         check_room(self.name, number, self.type, find_range(self.type))
         if self.type == "bit":
@@ -117,7 +117,7 @@ def find_range(kind: str) -> tuple[float, float]:
 
 
 def type_of(channel: Channel) -> str:
-    """Return the type of a channel: of a coil or a discrete input it need not be said."""
+    """Return the type of a channel; for a coil or a discrete input it is optional."""
     given = channel.options["type"] or ("bit" if channel.options["kind"] in BITS else "")
     return str(given)
 
@@ -128,7 +128,7 @@ def locate(channels: Iterable[Channel], order: str) -> list[Register]:
     Parameters
     ----------
     order
-        Of the words, where a channel does not say.
+        Default word order of channels.
     """
     found: list[Register] = []
     for channel in channels:
@@ -185,10 +185,10 @@ def _check_channel(channel: Channel, written: bool) -> list[str]:
         return [f'{name}: {what} cannot be written: kind is "holding" or "coil" for outputs.']
     if not kept:
         words = ", ".join(name for name in TYPES if name != "bit")
-        return [f"{name}: type is missing: what stands in the register, one of {words}."]
+        return [f"{name}: type is missing: the type of the register, one of {words}."]
     if (kept == "bit") != (kind in BITS):
-        wanted = 'a bit: leave out type, or say "bit"' if kind in BITS else "never a bit"
-        return [f"{name}: what stands at kind `{kind}` is {wanted}, not {kept}."]
+        wanted = 'a bit: omit type, or set it to "bit"' if kind in BITS else "a numeric type"
+        return [f"{name}: the type for kind `{kind}` must be {wanted}, got {kept}."]
     end = locate([channel], "big")[-1].end
     if end - 1 > LAST:
         return [f"{name} ends at {kind} {end - 1}, but the last address is {LAST}."]

@@ -41,17 +41,19 @@ class OpcuaDriver(AbstractPollingDriver):
 
     Each channel is a variable, by its node id. Every `period` the newest outputs are written in one
     request, each as the type that its variable has, and all inputs are read in another. A value
-    whose status is not good, that is no number, or not a finite one, is the loss of the device.
+    whose status is not good, or that is not a finite number, counts as loss of the device.
     """
 
     options: ClassVar[Mapping[str, Option]] = {
-        "url": Option("text", "where the server is, as opc.tcp://host:4840/path", required=True),
-        "user": Option("text", "who we are; without one, anonymous"),
-        "password_env": Option("text", "the environment variable that has the password"),
+        "url": Option(
+            "text", "address of the server, such as opc.tcp://host:4840/path", required=True
+        ),
+        "user": Option("text", "user name; by default anonymous"),
+        "password_env": Option("text", "environment variable with the password"),
         **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
-        "node": Option("text", "its node id, as ns=2;s=Motor.Speed", required=True),
+        "node": Option("text", "node id, such as ns=2;s=Motor.Speed", required=True),
     }
 
     @classmethod
@@ -112,9 +114,9 @@ class OpcuaDriver(AbstractPollingDriver):
         try:
             return self._loop.run(work, patience or self.patience)
         except TimeoutError:
-            raise DeviceError(f"no answer within {self.patience:g} s") from None
+            raise DeviceError(f"no response within {self.patience:g} s") from None
         except ua.UaStatusCodeError as error:
-            raise DeviceError(f"the server says {type(error).__name__}") from error
+            raise DeviceError(f"the server returned {type(error).__name__}") from error
 
     # Everything below runs in the loop's thread.
 
@@ -132,7 +134,8 @@ class OpcuaDriver(AbstractPollingDriver):
             if isinstance(error, TimeoutError):
                 raise
             raise DeviceError(
-                f"nothing answers at {options['url']}; see that the server is on, and there"
+                f"no response from {options['url']}; check that the server is running and the "
+                f"address is correct"
             ) from error
         self._ins = [await self._find_node(channel) for channel in self.setup.receive]
         self._outs = [await self._find_node(channel) for channel in self.setup.send]
@@ -162,12 +165,12 @@ class OpcuaDriver(AbstractPollingDriver):
             )
         if found.Value.Value != ua.NodeClass.Variable:
             raise DeviceError(
-                f"channel `{channel.name}`: node {channel.options['node']} is no variable"
+                f"channel `{channel.name}`: node {channel.options['node']} is not a variable"
             )
         return node
 
     async def _find_type(self, channel: Channel, node: Any) -> str:
-        """Return the type of an output; DeviceError if it is no number, or not ours to write."""
+        """Return the type of an output; DeviceError if it is not numeric or not writable."""
         ua = load_package("opcua", "asyncua").ua
         name = f"channel `{channel.name}`: node {channel.options['node']}"
         if ua.AccessLevel.CurrentWrite not in await node.get_user_access_level():
@@ -177,13 +180,13 @@ class OpcuaDriver(AbstractPollingDriver):
             (found,) = await self._client.read_attributes([node])
             kind = found.Value.VariantType
         if kind.name not in NUMBERS:
-            raise DeviceError(f"{name} is of type {kind.name}, which is no number")
+            raise DeviceError(f"{name} is of type {kind.name}, which is not numeric")
         return str(kind.name)
 
     async def _ask(self) -> list[float]:
         found = await self._client.read_attributes(self._ins)
         if len(found) != len(self._ins):
-            raise DeviceError(f"asked for {len(self._ins)} values, got {len(found)}")
+            raise DeviceError(f"requested {len(self._ins)} values, received {len(found)}")
         return [
             value
             for channel, data in zip(self.setup.receive, found, strict=True)
@@ -206,7 +209,7 @@ class OpcuaDriver(AbstractPollingDriver):
 
 
 async def _leave(client: Any, patience: float) -> None:
-    """Take leave of a server, or if it does not hear, go without."""
+    """Disconnect from a server; ignore a server that does not respond."""
     try:
         await asyncio.wait_for(client.disconnect(), patience)
     finally:
@@ -215,7 +218,7 @@ async def _leave(client: Any, patience: float) -> None:
 
 
 class _Loop:
-    """An event loop in a thread of its own; any thread may have it do something."""
+    """An event loop in a separate thread; any thread may submit work."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -223,13 +226,13 @@ class _Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, _T], patience: float) -> _T:
-        """Return what a coroutine gives; TimeoutError if it takes too long."""
+        """Return the result of a coroutine; TimeoutError after the time limit."""
         return asyncio.run_coroutine_threadsafe(
             asyncio.wait_for(work, patience), self._loop
         ).result()
 
     def close(self) -> None:
-        """End all that still goes on, and the thread."""
+        """Cancel pending work and end the thread."""
         asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -249,7 +252,7 @@ def _decode(channel: Channel, data: Any) -> list[float]:
         raise DeviceError(f"{name} is not good: {data.StatusCode.name}")
     kind = data.Value.VariantType.name
     if kind not in NUMBERS:
-        raise DeviceError(f"{name} is of type {kind}, which is no number")
+        raise DeviceError(f"{name} is of type {kind}, which is not numeric")
     value = data.Value.Value
     listed = value if isinstance(value, list) else [value]
     if len(listed) != channel.width or any(isinstance(item, list) for item in listed):
@@ -279,15 +282,19 @@ def _check_server(options: Mapping[str, Any]) -> list[str]:
     problems, url, secret = [], options["url"], options["password_env"]
     place = re.fullmatch(r"opc\.tcp://(\[[0-9a-fA-F:.]+\]|[^/:]+):(\d{1,5})(/.*)?", url)
     if "@" in url:
-        problems.append("url has a user in it, and would be in every log: say user = …")
+        problems.append(
+            "url contains a user name, which would be written to logs: use user = … instead"
+        )
     elif place is None or int(place[2]) > 65535:
-        problems.append(f'url is "{url}", but wants opc.tcp://host:port; most servers have 4840.')
+        problems.append(
+            f'url is "{url}", but must be opc.tcp://host:port; the default port is 4840.'
+        )
     if secret is not None and options["user"] is None:
-        problems.append("password_env is given, but no user.")
+        problems.append("password_env requires user.")
     if secret is not None and secret not in os.environ:
         problems.append(
-            f"there is no environment variable `{secret}`: it is to have the password of the user. "
-            f"In a shell: export {secret}=…"
+            f"there is no environment variable `{secret}`: it must contain the password of the "
+            f"user. In a shell: export {secret}=…"
         )
     return problems
 
@@ -302,7 +309,8 @@ def _check_nodes(channels: Sequence[Channel], side: str) -> list[str]:
             number = ua.NodeId.from_string(text)
         except ua.UaError:
             problems.append(
-                f"channel `{channel.name}`: `{text}` is no node id. One is ns=2;s=Motor.Speed, "
+                f"channel `{channel.name}`: `{text}` is not a node id. Examples: "
+                f"ns=2;s=Motor.Speed, "
                 f"ns=2;i=1001, or with the name of a namespace "
                 f"nsu=http://example.com/motor;s=Speed."
             )

@@ -1,4 +1,4 @@
-"""What drivers share that must ask for their values: an exchange every period, and its numbers."""
+"""Base of drivers that poll their values: one exchange every period."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FLOAT64_RANGE = (-math.inf, math.inf)
 
 
 class AbstractPollingDriver(DeviceDriver):
-    """A driver that every `period` tells the newest outputs, and then asks for all inputs.
+    """A driver that every `period` writes the newest outputs and then reads all inputs.
 
     Both wait for an answer, up to `patience` seconds for each: the timeout of the device.
     """
 
     options: ClassVar[Mapping[str, Option]] = {
-        "period": Option("number", "s from one exchange to the next", 0.01, low=0, high=3600),
+        "period": Option("number", "period of the exchange in s", 0.01, low=0, high=3600),
     }
 
     def __init__(self, setup: Setup) -> None:
@@ -40,7 +40,7 @@ class AbstractPollingDriver(DeviceDriver):
         raise NotImplementedError
 
     def start(self) -> None:
-        """Ask once: what the other side refuses is told before a run begins."""
+        """Exchange once, so that rejected requests are reported before the run starts."""
         self._reported, self._due = None, 0.0
         if self.setup.receive:
             self.ask()
@@ -61,7 +61,7 @@ class AbstractPollingDriver(DeviceDriver):
         self._reported = list(values)
 
     def safe(self, values: Sequence[float]) -> None:
-        """Tell safe values at once."""
+        """Write the safe values immediately."""
         self._reported = None
         self.tell(values)
 
@@ -79,6 +79,6 @@ def check_room(name: str, value: float, kind: str, limits: tuple[float, float]) 
 
 
 def check_finite(name: str, value: float) -> None:
-    """Raise a DeviceError if what a channel reads is no number to go on with."""
+    """Raise a DeviceError if the value of a channel is not a finite number."""
     if not math.isfinite(value):
-        raise DeviceError(f"channel `{name}` reads {value}, which is no data")
+        raise DeviceError(f"channel `{name}` reads {value}, which is not a number")

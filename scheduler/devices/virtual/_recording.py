@@ -28,7 +28,7 @@ def read_recording(
     Parameters
     ----------
     source
-        A CSV or HDF5 file, as `Playback.from_file` reads it, or what a run gave.
+        A CSV or HDF5 file, as for `Playback.from_file`, or a result.
     channels
         Each is the signal that its option ``signal`` names, else that of its own name.
     step, start
@@ -43,10 +43,10 @@ def read_recording(
     if not len(rows) or not np.isfinite(rows).all() or not np.isfinite(times).all():
         raise DeviceError(f"{_name(source)} has no rows to replay, or some that are not finite.")
     if (np.diff(times) < 0).any():
-        raise DeviceError(f"the times of {_name(source)} fall.")
+        raise DeviceError(f"the times of {_name(source)} are not increasing.")
     ticks = np.ceil((times - start) / step - _SLACK)
     if np.abs(ticks).max() > 2**53:
-        raise DeviceError(f"the times of {_name(source)} are too many steps of {step:g} s.")
+        raise DeviceError(f"the times of {_name(source)} span too many steps of {step:g} s.")
     last_of_tick = np.append(np.diff(ticks) > 0, True)
     return ticks[last_of_tick].astype(np.int64), np.ascontiguousarray(rows[last_of_tick])
 
@@ -81,8 +81,8 @@ def _check_unit(source: Path | Result, name: str, unit: str | None, channel: Cha
         return  # of another tool, which names units as it likes
     if not equivalent(recorded, channel.unit):
         raise DeviceError(
-            f"`{name}` of {_name(source)} is in {unit}, but its channel in {channel.unit}: say so "
-            f"with unit and scale."
+            f"`{name}` of {_name(source)} is in {unit}, but its channel in {channel.unit}: set "
+            f"unit and scale of the channel."
         )
 
 

@@ -41,7 +41,7 @@ class Faults:
     Attributes
     ----------
     delay, jitter
-        Seconds that every datagram takes, and up to how many more, evenly distributed.
+        Seconddelay of every datagram in s, and up to how many more, evenly distributed.
     drop, duplicate, reorder, corrupt, replay
         Probabilities from 0 to 1: it is lost; comes twice; comes after the next one; comes with one
         to three bits flipped; an earlier one comes again with it.
@@ -61,7 +61,7 @@ class Faults:
             is_time = field.name in ("delay", "jitter")
             if not 0.0 <= value <= (3600.0 if is_time else 1.0):
                 wanted = "a time in s, at most an hour" if is_time else "a probability, 0 to 1"
-                raise BiellaError(f"{field.name} = {value:g} of a UDP proxy: it wants {wanted}.")
+                raise BiellaError(f"{field.name} = {value:g} of a UDP proxy must be {wanted}.")
 
 
 class Lane:
@@ -79,7 +79,7 @@ class Lane:
         self._past: deque[bytes] = deque(maxlen=_REMEMBERED)
 
     def take(self, data: bytes, now: float) -> list[tuple[float, bytes]]:
-        """Return what goes on because this datagram came: when, and what."""
+        """Return the datagrams to forward for a received one, with their times."""
         faults, draw = self.faults, self._draw
         chances = [draw.random() for _ in range(7)]
         self.counts["arrived"] += 1
@@ -131,7 +131,7 @@ def _flip_bits(data: bytes, chance: float) -> bytes:
 
 
 class UdpProxy:
-    """Carries datagrams between a host and a device, in a thread of its own.
+    """Forwards datagrams between a host and a device, in a separate thread.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class UdpProxy:
             self._report(way, fate, data)
 
     def _send(self, way: str, data: bytes) -> bool:
-        """Return False if nobody is there, or no room: a network has no more to say about that."""
+        """Return False if the receiver is absent or its buffer is full, as on a network."""
         if way == TO_HOST and self._host is None:
             return False
         try:
@@ -314,7 +314,7 @@ def read_address(text: str) -> Address:
     """Read ``host:port``, ``[::1]:port`` or a port of this machine."""
     host, _, port = text.rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise BiellaError(f"`{text}` is no address: write host:port, or a port of this machine.")
+        raise BiellaError(f"`{text}` is not an address: use host:port, or a port of this machine.")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
@@ -322,22 +322,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a UDP proxy from the shell, until Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="python -m biella.udp_proxy",
-        description="Stand between a host and a device on UDP, and be a bad network.",
+        description="Proxy between a host and a device on UDP that simulates a bad network.",
     )
     parser.add_argument(
-        "--listen", required=True, help="where the host sends to: port or host:port"
+        "--listen", required=True, help="address to which the host sends: port or host:port"
     )
     parser.add_argument("--to", required=True, help="the device: host:port")
-    parser.add_argument("--seed", type=int, default=0, help="of all chances; 0 if not given")
-    parser.add_argument("--seconds", type=float, help="end after so long; by default at Ctrl-C")
+    parser.add_argument(
+        "--seed", type=int, default=0, help=("seed of the random generator (default: 0)")
+    )
+    parser.add_argument("--seconds", type=float, help="duration in s (default: until Ctrl-C)")
     words = {
-        "delay": "s that every datagram takes",
-        "jitter": "up to so many s more",
-        "drop": "probability that it is lost",
-        "duplicate": "that it comes twice",
-        "reorder": "that it comes after the next",
-        "corrupt": "that bits of it are flipped",
-        "replay": "that an earlier one comes again",
+        "delay": "delay of every datagram in s",
+        "jitter": "largest additional delay in s",
+        "drop": "probability that a datagram is lost",
+        "duplicate": "probability that it is duplicated",
+        "reorder": "probability that it is reordered",
+        "corrupt": "probability that bits are flipped",
+        "replay": "probability that an earlier one is repeated",
     }
     for name, text in words.items():
         parser.add_argument(f"--{name}", type=float, default=0.0, metavar="X", help=text)
@@ -355,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             threading.Event().wait(options.seconds)
         for way, counts in relay.counts.items():
             told = ", ".join(f"{number} {what}" for what, number in counts.items())
-            print(f"{way}: {told or 'nothing came'}")
+            print(f"{way}: {told or 'no datagrams'}")
     return 0
 
 

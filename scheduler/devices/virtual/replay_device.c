@@ -27,7 +27,7 @@ static int replay_device_receive(bl_device *d, int64_t now) {
     int fresh = (int)(r->next - before);
     if (r->next == r->rows && tick > r->ticks[r->rows - 1]) {
         if (r->at_end == BL_REPLAY_ENDS) {
-            snprintf(d->words, sizeof d->words, "the recording is over");
+            snprintf(d->words, sizeof d->words, "the recording has ended");
             return -ENODATA;
         }
         fresh = 1; /* the last row is held */

@@ -7,7 +7,7 @@
 
 static bl_device *fail_driver(const char *name, const char *kind, char *message, size_t message_size) {
     snprintf(message, message_size,
-             "device `%s`: %s devices are not there on this platform yet; use a driver in Python (entry point "
+             "device `%s`: %s devices are not supported on this platform; use a driver in Python (entry point "
              "biella.drivers), or Linux or "
              "macOS",
              name, kind);

@@ -113,8 +113,8 @@ static int open_line(const bl_port *p, char *message, size_t message_size) {
     if (fd < 0) {
         const char *advice = errno == EACCES ? "; join the group that owns it (often dialout), then log in again"
                              : errno == ENOENT || errno == ENODEV
-                                 ? "; is it plugged in? On Linux, ls /dev/serial/by-id lists what is"
-                             : errno == EBUSY ? "; another program has opened it for itself"
+                                 ? "; check that it is plugged in: on Linux, ls /dev/serial/by-id lists the devices"
+                             : errno == EBUSY ? "; another program uses it exclusively"
                                               : "";
         return fail_open(p, fd, errno, advice, message, message_size);
     }
@@ -122,16 +122,16 @@ static int open_line(const bl_port *p, char *message, size_t message_size) {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || ioctl(fd, TIOCEXCL) != 0) {
         const int error = errno;
         return fail_open(p, fd, error,
-                         error == EWOULDBLOCK ? "; another program has opened it for itself" : "; it is no serial port",
+                         error == EWOULDBLOCK ? "; another program uses it exclusively" : "; it is not a serial port",
                          message, message_size);
     }
     const int error = make_raw(fd, p->baud);
-    if (error) return fail_open(p, fd, -error, "; does it have this baud rate?", message, message_size);
+    if (error) return fail_open(p, fd, -error, "; check that the port supports this baud rate", message, message_size);
     int32_t baud = 0;
     if (read_speed(fd, &baud) == 0 &&
         llabs((long long)baud - p->baud) * 50 > p->baud) { /* 2 %: a byte still arrives whole */
         char advice[80];
-        snprintf(advice, sizeof advice, "; it makes %d baud of %d", (int)baud, (int)p->baud);
+        snprintf(advice, sizeof advice, "; it uses %d baud instead of %d", (int)baud, (int)p->baud);
         return fail_open(p, fd, EINVAL, advice, message, message_size);
     }
     ask_for_low_latency(fd);
@@ -178,7 +178,7 @@ static int start_opener(bl_port *p) {
 bl_port *bl_port_open(const char *path, int32_t baud, uint8_t delimiter, char *message, size_t message_size) {
     bl_port *p = calloc(1, sizeof *p);
     if (!p) {
-        snprintf(message, message_size, "serial port %s: no memory", path);
+        snprintf(message, message_size, "serial port %s: out of memory", path);
         return NULL;
     }
     const int length = snprintf(p->path, sizeof p->path, "%s", path);
@@ -187,7 +187,7 @@ bl_port *bl_port_open(const char *path, int32_t baud, uint8_t delimiter, char *m
     p->cut = true;
     atomic_init(&p->reopened, -1);
     p->fd = -1;
-    if (baud <= 0) snprintf(message, message_size, "serial port %s: %d is no baud rate", path, (int)baud);
+    if (baud <= 0) snprintf(message, message_size, "serial port %s: %d is not a baud rate", path, (int)baud);
     else if (length < 0 || (size_t)length >= sizeof p->path)
         snprintf(message, message_size, "serial port %s: the name is too long", p->path);
     else p->fd = open_line(p, message, message_size);
@@ -199,7 +199,7 @@ bl_port *bl_port_open(const char *path, int32_t baud, uint8_t delimiter, char *m
         close(p->orders[1]);
     }
     if (p->fd >= 0) {
-        snprintf(message, message_size, "serial port %s: no more threads or files can be had", path);
+        snprintf(message, message_size, "serial port %s: no more threads or files are available", path);
         close(p->fd);
     }
     free(p);

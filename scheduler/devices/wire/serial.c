@@ -82,12 +82,14 @@ bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int3
     serial_state *s = calloc(1, sizeof *s);
     bl_device *d = s ? bl_device_open(&SERIAL, s, name, in_count, out_count) : NULL;
     if (!d) {
-        snprintf(message, message_size, "device `%s`: no memory", name);
+        snprintf(message, message_size, "device `%s`: out of memory", name);
         free(s);
         return NULL;
     }
     const int error = bl_link_init(&s->link, d, flags);
-    if (error) snprintf(message, message_size, "device `%s`: no random session: %s", name, strerror(-error));
+    if (error)
+        snprintf(message, message_size, "device `%s`: no random session number is available: %s", name,
+                 strerror(-error));
     else s->port = bl_port_open(port, baud, 0, message, message_size);
     if (s->port) return d;
     bl_device_close(d);

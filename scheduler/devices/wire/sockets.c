@@ -17,7 +17,7 @@ static struct addrinfo *resolve(const char *host, int32_t port, const struct add
     const int error = getaddrinfo(host, service, wanted, &found);
     if (error == 0) return found;
     snprintf(message, message_size,
-             "address %s: %s; is it spelled as `ping` knows it? A number such as 192.168.1.20 needs no name service",
+             "address %s: %s; check the spelling, for example with `ping`, or use an IP address such as 192.168.1.20",
              host ? host : "of loopback", gai_strerror(error));
     return NULL;
 }
@@ -37,8 +37,8 @@ struct addrinfo *bl_find_own_address(const char *bind_to, int32_t bind_port, int
                                      const struct addrinfo *peer, char *message, size_t message_size) {
     if (peer && !bind_to && !is_loopback(peer->ai_addr)) {
         snprintf(message, message_size,
-                 "%s is another machine: give `bind`, the address of ours by which it is reached (0.0.0.0 or :: for "
-                 "all of them)",
+                 "%s is another machine: set `bind`, the local address by which it reaches this machine (0.0.0.0 or :: "
+                 "for all addresses)",
                  host);
         return NULL;
     }
@@ -65,9 +65,9 @@ int bl_open_socket(int family, int type) {
 
 bool bl_bind_socket(int fd, const struct addrinfo *own, char *message, size_t message_size) {
     if (bind(fd, own->ai_addr, own->ai_addrlen) == 0) return true;
-    snprintf(message, message_size, "the address to bind cannot be had: %s%s", strerror(errno),
-             errno == EADDRINUSE      ? "; another program has it, choose another bind_port"
-             : errno == EADDRNOTAVAIL ? "; bind takes an address of this machine"
+    snprintf(message, message_size, "the local address cannot be bound: %s%s", strerror(errno),
+             errno == EADDRINUSE      ? "; another program uses it, choose another bind_port"
+             : errno == EADDRNOTAVAIL ? "; bind must be an address of this machine"
                                       : "");
     return false;
 }

@@ -95,9 +95,10 @@ static void begin_connection(bl_device *d, int fd) {
 /* The connection has ended: by an error, or (0) as the other side wanted. */
 static void break_off(bl_device *d, int error) {
     tcp_state *s = d->state;
-    const char *why = error == 0                              ? "closed the connection"
-                      : error == ECONNRESET || error == EPIPE ? "broke the connection off, as when its program ends"
-                      : error == ETIMEDOUT ? "takes nothing any more: it may be off, or the cable out"
+    const char *why = error == 0 ? "closed the connection"
+                      : error == ECONNRESET || error == EPIPE
+                          ? "reset the connection, for example because its program ended"
+                      : error == ETIMEDOUT ? "no longer acknowledges data: check its power and cable"
                                            : strerror(error);
     snprintf(d->words, sizeof d->words, "%s %s", s->place, why);
     hang_up(s);
@@ -116,8 +117,8 @@ static int own_up(tcp_state *s) {
 
 static void fail_attempt(bl_device *d, int error) {
     tcp_state *s = d->state;
-    const char *why = error == ECONNREFUSED ? "refuses the connection: no program listens there"
-                      : error == ETIMEDOUT  ? "does not answer: it may be off, or the cable out"
+    const char *why = error == ECONNREFUSED ? "refuses the connection: no program listens on this port"
+                      : error == ETIMEDOUT  ? "does not respond: check its power and cable"
                                             : strerror(error);
     snprintf(d->words, sizeof d->words, "%s %s", s->place, why);
     hang_up(s);
@@ -130,7 +131,7 @@ static void start_connecting(bl_device *d, int64_t now) {
     s->peer = to->ai_next ? to->ai_next : s->peers;
     s->next = now + TCP_ATTEMPT;
     name_peer(s, to->ai_addr, to->ai_addrlen);
-    snprintf(d->words, sizeof d->words, "%s has not answered yet", s->place);
+    snprintf(d->words, sizeof d->words, "%s has not responded yet", s->place);
     s->fd = bl_open_socket(to->ai_family, SOCK_STREAM);
     s->connecting = s->fd >= 0;
     if (s->fd < 0 || (connect(s->fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS)) fail_attempt(d, errno);
@@ -350,11 +351,11 @@ static bool start_listening(bl_device *d, const struct addrinfo *own, char *mess
     }
     if (!bl_bind_socket(s->listener, own, message, message_size)) return false;
     if (listen(s->listener, TCP_COMERS) != 0) {
-        snprintf(message, message_size, "nobody can be listened for: %s", strerror(errno));
+        snprintf(message, message_size, "the socket cannot listen: %s", strerror(errno));
         return false;
     }
     name_peer(s, own->ai_addr, own->ai_addrlen);
-    snprintf(d->words, sizeof d->words, "nobody has connected to %s", s->place);
+    snprintf(d->words, sizeof d->words, "no device has connected to %s", s->place);
     return true;
 }
 
@@ -384,12 +385,14 @@ bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const c
     if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES)
         snprintf(reason, sizeof reason, "a frame has 0 to %d values", BL_FRAME_VALUES);
     else if (port < 0 || port > 65535 || bind_port < 0 || bind_port > 65535)
-        snprintf(reason, sizeof reason, "a port is a number from 1 to 65535");
+        snprintf(reason, sizeof reason, "a port must be a number from 1 to 65535");
     else if ((port > 0) == (bind_port > 0))
-        snprintf(reason, sizeof reason, "give the port of the device, or the bind_port at which it finds us");
+        snprintf(reason, sizeof reason,
+                 "set the port of the device, or bind_port for a device that connects to this program");
     else if (port > 0 && (!host || bind))
         snprintf(reason, sizeof reason,
-                 host ? "bind is for a device that connects to us, at bind_port" : "give the host of the device");
+                 host ? "bind is used only with bind_port, for a device that connects to this program"
+                      : "set the host of the device");
     else s = calloc(1, sizeof *s);
     if (s) {
         s->fd = s->listener = -1;
@@ -397,7 +400,8 @@ bl_device *bl_tcp_open(const char *name, const char *host, int32_t port, const c
         if (!d) free(s);
     }
     if (d) {
-        if (bl_link_init(&s->link, d, flags) != 0) snprintf(reason, sizeof reason, "no random session can be drawn");
+        if (bl_link_init(&s->link, d, flags) != 0)
+            snprintf(reason, sizeof reason, "no random session number is available");
         else if (open_connection(d, host, port, bind, bind_port, reason, sizeof reason)) return d;
         bl_device_close(d);
     }

@@ -200,7 +200,7 @@ bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_
     text_state *s = calloc(1, sizeof *s);
     bl_device *d = s && plain_numbers() ? bl_device_open(&TEXT, s, name, in_count, out_count) : NULL;
     if (!d) {
-        snprintf(message, message_size, "device `%s`: no memory", name);
+        snprintf(message, message_size, "device `%s`: out of memory", name);
         free(s);
         return NULL;
     }

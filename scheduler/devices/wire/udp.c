@@ -123,7 +123,8 @@ static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struc
     }
     if (!bl_bind_socket(s->fd, own, message, message_size)) return false;
     const int error = peer ? pin(s, peer->ai_addr, peer->ai_addrlen) : 0;
-    if (error) snprintf(message, message_size, "the device cannot be reached from there: %s", strerror(-error));
+    if (error)
+        snprintf(message, message_size, "the device cannot be reached from the local address: %s", strerror(-error));
     return error == 0;
 }
 
@@ -149,9 +150,9 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
     if (in_count < 0 || in_count > BL_FRAME_VALUES || out_count < 0 || out_count > BL_FRAME_VALUES)
         snprintf(reason, sizeof reason, "a frame has 0 to %d values", BL_FRAME_VALUES);
     else if ((host && port < 1) || port < 0 || port > 65535 || bind_port < 0 || bind_port > 65535)
-        snprintf(reason, sizeof reason, "a port is a number from 1 to 65535");
+        snprintf(reason, sizeof reason, "a port must be a number from 1 to 65535");
     else if (!host && bind_port == 0)
-        snprintf(reason, sizeof reason, "give the host of the device, or the bind_port at which it finds us");
+        snprintf(reason, sizeof reason, "set the host of the device, or bind_port for a device that sends first");
     else s = calloc(1, sizeof *s);
     if (s) {
         s->fd = -1;
@@ -160,7 +161,8 @@ bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const c
         if (!d) free(s);
     }
     if (d) {
-        if (bl_link_init(&s->link, d, flags) != 0) snprintf(reason, sizeof reason, "no random session can be drawn");
+        if (bl_link_init(&s->link, d, flags) != 0)
+            snprintf(reason, sizeof reason, "no random session number is available");
         else if (set_up(s, host, port, bind, bind_port, reason, sizeof reason)) return d;
         bl_device_close(d);
     }

@@ -64,7 +64,7 @@ def create_log(file: h5py.File, plan: bytes) -> None:
 
 
 def append_input_log(file: h5py.File, path: Path, entries: InputLog, ticks: int) -> None:
-    """Add to an input log, and say that it is complete up to `ticks`; OSError if there is no
+    """Append to an input log and mark it complete up to `ticks`; OSError if there is no
     room.
     """
     group = file["log"]
@@ -86,7 +86,7 @@ def append_input_log(file: h5py.File, path: Path, entries: InputLog, ticks: int)
 
 
 def read_log(file: h5py.File, path: Path, read_later: ReadLater) -> RunLog | None:
-    """Return the log in a result file, None if it has none; the input log is read when asked for.
+    """Return the log in a result file, None if it has none; the input log is read on access.
 
     `read_later` opens the file at `path` then and calls a function with it.
     """

@@ -1,7 +1,7 @@
 """Recorders of real-time runs: they also take the input log, and no failure of theirs ends a run.
 
 Where there is no room, on the disk or in memory, new rows are dropped and their times are noted;
-recording goes on as soon as there is room again. The journal is kept as long as possible, because a
+recording continues when space is available. The input log is kept as long as possible, because a
 run without a whole one cannot be replayed.
 """
 
@@ -55,7 +55,7 @@ class AbstractLogRecorder(AbstractRecorder):
 
     @abstractmethod
     def append_input_log(self, entries: InputLog, ticks: int) -> None:
-        """Take entries; with them the input log tells all of the first `ticks` ticks."""
+        """Append entries; with them the input log is complete for the first `ticks` ticks."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -121,7 +121,7 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
             super()._append(rows[:kept])
         if kept < len(rows):
             self.trouble = (
-                "The recording has used up its memory: stream it to a file, out='run.h5'."
+                "The memory limit of the recording is reached: stream it to a file, out='run.h5'."
             )
             self._drop(rows[kept:])
 
@@ -173,7 +173,7 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
                 self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered; what there is no room for waits."""
+        """Write the buffered rows; those without space remain buffered."""
         super().flush()
         if self._failure is None:
             self._write_input_log()

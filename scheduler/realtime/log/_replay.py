@@ -35,22 +35,22 @@ def replay(
     every: int | None = None,
     out: str | Path | None = None,
 ) -> Result:
-    """Run a real-time run again from its log: every signal comes out the same, bit for bit.
+    """Repeat a real-time run from its log: all signals are reproduced bit for bit.
 
-    What came from devices, how late ticks were, what was changed by hand: all enters at the same
-    ticks again. So also signals that were not recorded can be looked at afterwards.
+    Device inputs, timing signals and manual changes are applied at the same
+    ticks. Signals that were not recorded can be recorded in the replay.
 
     Parameters
     ----------
     log
-        A result of `run_realtime`, or its HDF5 file, also one that a killed process has left.
+        A result of `run_realtime`, or its HDF5 file, including one of a killed process.
     diagram
-        The diagram that was run. Without Python blocks and FMUs it need not be given: then what is
+        The diagram that was run. Without Python blocks and FMUs it is optional: the plan
         in the log is run.
     parameters
-        What if? Values in place of those of the run, from its start to its end: changes of them
-        that were recorded are left out. All else that came from outside stays as it was, also what
-        a device said that would have heard something else.
+        Values that replace those of the run from start to end: recorded changes of these
+        parameters are omitted. Replay is open-loop: all other external inputs, including those
+        of devices, are played back from the log.
     record, every
         As of `simulate`; by default what the log has.
     out
@@ -59,7 +59,7 @@ def replay(
     Raises
     ------
     BiellaError
-        If the diagram is not the one that was run; it says what has changed.
+        If the diagram differs from the one that was run; the message lists the differences.
     """
     if not isinstance(log, Result):
         log = Result.from_hdf5(log)
@@ -142,28 +142,28 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
         _ = recorded.meta
     except PlanError as error:
         raise PlanError(
-            f"the log cannot be replayed, because its plan is not one of this version: {error} "
+            f"the log cannot be replayed, because its plan is not valid for this version: {error} "
             f"Replay it with that release, or run the diagram again. The recorded signals can "
             f"still be read."
         ) from None
     if diagram is None:
         if any(kernel.startswith(_EXTERNAL_KERNELS) for kernel in recorded.kernels):
             raise BiellaError(
-                "the run has Python blocks or FMUs, which are not in the log: give its diagram."
+                "the run has Python blocks or FMUs, which are not in the log: pass its diagram."
             )
         return recorded
     plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info)
     if plan.hash != recorded.hash:
         changes = list(describe_changes(recorded, plan)) or [
-            "it is something that has no name: a table, a program or the order of blocks."
+            "the difference is in a table, a program or the order of blocks."
         ]
         shown = "".join(f"\n  - {text}" for text in changes[:_SHOWN])
         if len(changes) > _SHOWN:
             shown += f"\n  … {len(changes) - _SHOWN} more"
         raise BiellaError(
             f"this is not the diagram that was run, so its log cannot be replayed:{shown}\n"
-            f"What other parameters would have done is asked of the diagram as it was: "
-            f"parameters={{…}}, or --set."
+            f"To replay with other parameters, use the original diagram with parameters={{…}} "
+            f"or --set."
         )
     return plan
 
@@ -185,7 +185,7 @@ def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
 
 
 def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
-    """Say in which ways a plan differs from another one, one sentence each."""
+    """Yield the differences between two plans, one sentence each."""
     for name in ("name", "step", "start_time", "solver"):
         old, new = getattr(before, name), getattr(now, name)
         if old != new:
@@ -193,9 +193,9 @@ def describe_changes(before: Plan, now: Plan) -> Iterator[str]:
     olds = {block.path: block for block in before.blocks}
     news = {block.path: block for block in now.blocks}
     if gone := [path for path in olds if path not in news]:
-        yield f"blocks that are no longer there: {name_list(gone)}."
+        yield f"removed blocks: {name_list(gone)}."
     if added := [path for path in news if path not in olds]:
-        yield f"blocks that are new: {name_list(added)}."
+        yield f"added blocks: {name_list(added)}."
     sources_before, sources_now = _sources(before), _sources(now)
     for path, old in olds.items():
         if path in news:

@@ -172,7 +172,7 @@ class Pace(contract.bl_pace):
         self.age_count = len(slots)
 
     def replay_from(self, input_log: InputLog) -> None:
-        """Enter what an input log says, at its ticks."""
+        """Apply the entries of an input log at their ticks."""
         kept = np.ascontiguousarray(input_log, dtype=ENTRY)
         self._kept["replay"] = kept
         self.replay = ctypes.cast(kept.ctypes.data, POINTER(contract.bl_entry))
@@ -201,7 +201,7 @@ class Pipe:
         self.handle = library().bl_pipe_open(self.kind.itemsize, capacity)
         if not self.handle:
             size = self.kind.itemsize * capacity
-            raise BiellaError(f"there is no memory for a pipe of {size} bytes.")
+            raise BiellaError(f"out of memory for a pipe of {size} bytes.")
 
     def push(self, records: npt.NDArray[Any]) -> bool:
         """Push all of `records`, or none if there is no room."""
@@ -234,13 +234,13 @@ class Pipe:
 
 
 class Mailbox:
-    """The newest frame of numbers, from one thread; any number of threads may look at it."""
+    """The newest frame of values, written by one thread and read by any number of threads."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.handle = library().bl_mailbox_open(count)
         if not self.handle:
-            raise BiellaError(f"there is no memory for a mailbox of {count} numbers.")
+            raise BiellaError(f"out of memory for a mailbox of {count} values.")
         self._frame = np.zeros(count)
         self._lock = threading.Lock()
 

@@ -287,8 +287,7 @@ static void note_overrun(bl_run_context *c, int64_t late) {
     const bool too_many = p->max_overruns >= 0 && p->overruns > p->max_overruns;
     const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && c->in_a_row > p->max_consecutive_overruns;
     if (too_many || too_many_in_a_row)
-        finish(c, BL_END_OVERRUN,
-               "tick %lld ended %.3g ms after the next should have begun: overrun %lld%s, where %lld are tolerated",
+        finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the deadline: overrun %lld%s, limit %lld",
                (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row),
                too_many ? "" : " in a row", (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
 }
@@ -411,10 +410,10 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
     }
     for (int64_t k = 0; k < 2 * p->age_count; k++)
         if (p->ages[k] < 0 || p->ages[k] >= e->layout.parameters)
-            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result is tied to no value");
+            return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result has no slot");
     if (p->latest_first < 0 || p->latest_first > e->layout.parameters)
-        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values begin at no value");
-    if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "a pace needs a positive factor");
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values have no first slot");
+    if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the time factor must be positive");
     if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
     if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))
@@ -453,9 +452,8 @@ int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
     handle_status(c, status);
     if (status == BL_OK && pace->clock == BL_CLOCK_DEVICE) c->pacer = pace->devices[pace->pacer];
     while (pace->end == BL_END_NONE) {
-        if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end was reached");
-        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed))
-            finish(c, BL_END_CANCEL, "it was told to end");
+        if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end time was reached");
+        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed)) finish(c, BL_END_CANCEL, "it was stopped");
         else if (atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
         else if (wait_for_tick(c)) {
             status = run_tick(c);

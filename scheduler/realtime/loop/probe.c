@@ -121,10 +121,10 @@ static void free_probe(bl_probe *p) {
 }
 
 int bl_probe_open(bl_engine *e, int32_t profile) {
-    if (e->probe) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "this engine is probed already");
+    if (e->probe) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "this engine already has a probe");
     const size_t n = e->block_count > 0 ? (size_t)e->block_count : 1;
     bl_probe *p = calloc(1, sizeof *p);
-    if (!p) return bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for a probe");
+    if (!p) return bl_fail(e, BL_ERROR_MEMORY, -1, "out of memory for a probe");
     p->profile = profile != 0;
     p->kernels = calloc(n, sizeof *p->kernels);
     p->wrapped = calloc(n, sizeof *p->wrapped);
@@ -133,7 +133,7 @@ int bl_probe_open(bl_engine *e, int32_t profile) {
     p->times = profile ? calloc(n, sizeof *p->times) : NULL;
     if (!p->kernels || !p->wrapped || !p->override_counts || (profile && (!p->spent || !p->times))) {
         free_probe(p);
-        return bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for a probe of %d blocks", (int)e->block_count);
+        return bl_fail(e, BL_ERROR_MEMORY, -1, "out of memory for a probe of %d blocks", (int)e->block_count);
     }
     memcpy(p->kernels, e->kernels, (size_t)e->block_count * sizeof *p->kernels);
     e->probe = p;

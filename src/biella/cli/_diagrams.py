@@ -80,14 +80,16 @@ def add_commands(commands: Any) -> None:
         commands,
         "bind",
         _bind,
-        "check which blocks and signals of a diagram are real",
+        "check the binding of a diagram to devices and FMUs",
         "biella bind crank.py rig.toml --check; biella bind crank.py rig.toml --template pid",
         _FILE,
     )
     bind.add_argument("rig", type=Path, nargs="?", help="the binding, such as rig.toml")
     bind.add_argument("--check", action="store_true", help="report every problem (the default)")
     bind.add_argument(
-        "--template", metavar="BLOCK", help="write a binding to start from, in which BLOCK is real"
+        "--template",
+        metavar="BLOCK",
+        help=("write a template of a binding that replaces BLOCK by a device"),
     )
     add_json(bind)
 
@@ -156,7 +158,7 @@ def _export(options: argparse.Namespace) -> None:
         chosen["parameters"] = dict(pairs)
     if options.step is not None:
         if isinstance(model, Diagram):
-            raise BiellaError("--step is for a file with system(); a diagram has a internal step.")
+            raise BiellaError("--step requires a file with system(); a diagram has its own step.")
         chosen["step"] = options.step
     for name in list_uncompiled(options.platforms or ()):
         complain(f"compiling the engine for {name}; this takes a minute, once")
@@ -173,11 +175,13 @@ def _bind(options: argparse.Namespace) -> None:
             print(text, end="")
             return
         if options.rig.exists():
-            raise BiellaError(f"`{options.rig}` already exists: name another file.")
+            raise BiellaError(f"`{options.rig}` already exists: choose another file.")
         options.rig.write_text(text, encoding="utf-8")
         print(f"wrote {options.rig}")
     elif options.rig is None:
-        raise BiellaError("name the binding to check, such as rig.toml, or give --template BLOCK.")
+        raise BiellaError(
+            "specify the binding to check, such as rig.toml, or use --template BLOCK."
+        )
     else:
         _check_rig(options)
 

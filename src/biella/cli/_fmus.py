@@ -32,12 +32,12 @@ def add_commands(commands: Any) -> None:
         "an FMU",
     )
     add_json(info)
-    info.add_argument("--all", action="store_true", help="every variable, local ones too")
+    info.add_argument("--all", action="store_true", help="show all variables, including local ones")
     validate = add_command(
         commands,
         "validate",
         _validate,
-        "look for mistakes in an FMU",
+        "check an FMU for errors",
         "biella validate crank.fmu",
         "an FMU",
     )

@@ -32,7 +32,7 @@ def load_diagram(path: Path) -> Any:
 
 
 def load_model(path: Path) -> Any:
-    """Return what ``diagram()`` of a Python file gives, else its ``system()``."""
+    """Return the result of ``diagram()`` of a Python file, else of its ``system()``."""
     from ..blocks.multibody import System
     from ..scheduler.compile.diagram._diagram import Diagram
 
@@ -56,7 +56,7 @@ def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
 
 def _load_module(path: Path) -> Any:
     if path.is_dir():
-        raise BiellaError(f"`{path}` is a folder: name the Python file in it.")
+        raise BiellaError(f"`{path}` is a folder: specify a Python file.")
     if not path.is_file():
         raise BiellaError(f"there is no file `{path}`.")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -86,7 +86,7 @@ def _users_code(path: Path) -> Iterator[None]:
     except Exception as error:
         raise BiellaError(
             f"{_place(error, path)}: {type(error).__name__}: {error}.{_hint(error)} "
-            f"The whole traceback: biella --debug."
+            f"For the full traceback: biella --debug."
         ) from error
 
 

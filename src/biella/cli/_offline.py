@@ -61,12 +61,16 @@ def add_commands(commands: Any) -> None:
     fmus.add_argument("--start", type=float, help="start time in s (default: that of the FMU)")
     fmus.add_argument(
         "--backend", choices=("engine", "fmpy", "pyfmi"), default="engine",
-        help="runner of the FMU (default: engine; fmpy takes FMI 1.0, 3.0 and model exchange)",
+        help="runner of the FMU (default: engine; fmpy supports FMI 1.0, 3.0 and model exchange)",
     )  # fmt: skip
     fmus.add_argument("--isolate", action="store_true", help="run the FMU in a separate process")
-    fmus.add_argument("--timeout", type=float, help="with --isolate: seconds that a call may take")
-    fmus.add_argument("--log", action="store_true", help="show the FMU's messages as they come")
-    fmus.add_argument("--no-validate", action="store_true", help="run it though FMI forbids it")
+    fmus.add_argument("--timeout", type=float, help="with --isolate: time limit of a call in s")
+    fmus.add_argument(
+        "--log", action="store_true", help=("show the messages of the FMU during the run")
+    )
+    fmus.add_argument(
+        "--no-validate", action="store_true", help=("run an FMU that violates the FMI standard")
+    )
 
 
 def add_run_options(parser: argparse.ArgumentParser, recorded: bool = False) -> None:
@@ -97,9 +101,9 @@ def _simulate(options: argparse.Namespace) -> None:
         if getattr(options, name) != default:
             option = f"--{name.replace('_', '-')}"
             raise BiellaError(
-                f"{option} is for FMUs, but `{options.file}` is a Python file."
+                f"{option} applies to FMUs, but `{options.file}` is a Python file."
                 if diagram
-                else f"{option} is for diagrams, but `{options.file}` is not a Python file."
+                else f"{option} applies to diagrams, but `{options.file}` is not a Python file."
             )
     if diagram:
         simulate_diagram(options)
@@ -141,7 +145,9 @@ def _play_columns(diagram: Diagram, path: Path) -> dict[str, Any]:
 
     times, columns = read_columns(path)
     if "" in columns:
-        raise BiellaError(f"the first row of `{path}` must name its columns: time, then inputs.")
+        raise BiellaError(
+            f"the first row of `{path}` must contain the column names: time, then inputs."
+        )
     sources = {
         name: block.outputs[0]
         for name, block in diagram.blocks.items()
@@ -157,7 +163,7 @@ def _play_columns(diagram: Diagram, path: Path) -> dict[str, Any]:
         port = sources[name]
         width = 1 if column.values.ndim == 1 else column.values.shape[1]
         if port.kind != "real" and not isinstance(port.kind, Same):
-            raise BiellaError(f"`{name}` is {port.kind}: a table drives inputs that are real.")
+            raise BiellaError(f"`{name}` is {port.kind}: a table can drive only real inputs.")
         if isinstance(port.width, int) and port.width != width:
             raise BiellaError(f"`{name}` has {port.width} elements, but `{path}` {width}.")
         check_unit(path, name, column.unit, port.unit)

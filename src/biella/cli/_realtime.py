@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "replay",
         _replay_log,
-        "run the log of a real-time run again, bit for bit, without devices",
+        "repeat a real-time run from its log, bit for bit, without devices",
         "biella replay log.h5 examples/01_first_loop.py --set p.k=0.8 --out other.csv",
     )
     again.add_argument("log", type=Path, help="the log: an HDF5 file of a real-time run")
@@ -56,9 +56,11 @@ def add_commands(commands: Any) -> None:
 
 def add_realtime_options(parser: argparse.ArgumentParser) -> None:
     """Add what only real-time runs have."""
-    parser.add_argument("--bind", type=Path, metavar="RIG", help="which parts are real: rig.toml")
+    parser.add_argument(
+        "--bind", type=Path, metavar="RIG", help=("binding to devices and FMUs, such as rig.toml")
+    )
     parser.add_argument("--clock", help="wall (default), free, or device:NAME")
-    parser.add_argument("--factor", type=float, help="simulated seconds for each second")
+    parser.add_argument("--factor", type=float, help="simulated seconds per second")
     parser.add_argument(
         "--overrun",
         choices=("stop", "skip", "catch_up", "slip"),
@@ -68,11 +70,15 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-consecutive-overruns", type=int, help="the same limit for consecutive overruns"
     )
-    parser.add_argument("--warmup-ticks", type=int, help="ticks at the start that do not count")
-    parser.add_argument("--spin", type=float, default=0.0, help="s awake before each deadline")
+    parser.add_argument(
+        "--warmup-ticks", type=int, help=("ticks at the start whose overruns are not counted")
+    )
+    parser.add_argument(
+        "--spin", type=float, default=0.0, help=("time of busy waiting before each deadline in s")
+    )
     parser.add_argument("--profile", action="store_true", help="measure the time of each block")
     parser.add_argument(
-        "--privileges", action="store_true", help="ask the system for all that keeps ticks on time"
+        "--privileges", action="store_true", help="request all real-time privileges"
     )
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="stream to an HDF5 file, to replay"
@@ -109,7 +115,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
     from ..scheduler.realtime._start import run_realtime
 
     if options.log and stream:
-        raise BiellaError("--log and --out name two HDF5 files: one of them has it all.")
+        raise BiellaError("--log and --out specify two HDF5 files: use one of them.")
     run = run_realtime(
         diagram,
         options.until,
@@ -162,9 +168,7 @@ def _replay(
         return result
     different = find_differences(log, result)
     if different:
-        raise BiellaError(
-            f"these signals came out otherwise than recorded: {', '.join(different)}."
-        )
+        raise BiellaError(f"these signals differ from the recording: {', '.join(different)}.")
     say = complain if options.json else print
-    say(f"{len(log)} signals are those of {path}, bit for bit")
+    say(f"{len(log)} signals equal those of {path}, bit for bit")
     return result

@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> None:
     if options.input and (options.replay or options.realtime or options.bind):
         raise BiellaError(
-            "--input is for offline runs: in real time connect a Playback block or a device."
+            "--input applies to offline runs: in real time connect a Playback block or a device."
         )
     if options.replay:
         _announce(f"run {options.file} --replay", f"replay {options.replay} {options.file}")
@@ -51,6 +51,4 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _announce(old: str, new: str) -> None:
-    complain(
-        f"`biella {old}` is deprecated and will be removed in {REMOVAL}: write `biella {new}`."
-    )
+    complain(f"`biella {old}` is deprecated and will be removed in {REMOVAL}: use `biella {new}`.")

@@ -54,7 +54,7 @@ def read_assignment(text: str, option: str = "--set", strings: bool = False) -> 
     """Return path and value of ``pid.kp=3``."""
     path, separator, value = text.partition("=")
     if not separator or not path.strip():
-        raise BiellaError(f"{option} needs PATH=VALUE, such as pid.kp=3, got `{text}`.")
+        raise BiellaError(f"{option} requires PATH=VALUE, such as pid.kp=3, got `{text}`.")
     try:
         return path.strip(), ast.literal_eval(value.strip())
     except (ValueError, TypeError, SyntaxError):
@@ -67,7 +67,7 @@ def require_format(option: str, path: Path | None) -> str:
     """Return the extension of a result's file, in small letters; "" without one."""
     suffix = path.suffix.lower() if path else ""
     if path and suffix not in FORMATS:
-        raise BiellaError(f"{option} writes .csv, .mf4 or .h5, not `{path}`.")
+        raise BiellaError(f"{option} requires a file .csv, .mf4 or .h5, got `{path}`.")
     require_folder(path)
     if suffix == ".mf4":
         from ..scheduler.results._mdf import load_asammdf
@@ -98,7 +98,7 @@ def write_result(result: Any, path: Path) -> None:
 
 
 def print_result(result: Any, as_json: bool) -> None:
-    """Print what a run gave: a table, or for a script the last, least and largest values."""
+    """Print the result of a run: a table, or for a script the last, minimum and maximum values."""
     if not as_json:
         print(result)
         return
@@ -123,7 +123,7 @@ def plot_result(result: Any, target: Path, otherwise: Path, *signals: str) -> Pa
 
 
 def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]) -> None:
-    """Do what ``--out``, ``--plot`` and ``--json`` ask for with the result of a run of `name`."""
+    """Write the result of a run of `name` according to ``--out``, ``--plot`` and ``--json``."""
     suffix = options.out.suffix.lower() if options.out else ""
     try:
         result = run()

@@ -17,7 +17,7 @@ def add_command(commands: Any) -> None:
     added.set_defaults(command=_watch)
     added.add_argument("run", nargs="?", help="process or diagram (default: the only one)")
     added.add_argument("--signal", action="append", default=[], metavar="PATH", help="only these")
-    added.add_argument("--once", action="store_true", help="print once, and end")
+    added.add_argument("--once", action="store_true", help="print once and exit")
     added.add_argument("--json", action="store_true", help="print once, as JSON")
 
 

@@ -14,7 +14,7 @@ def add_command(commands: Any) -> None:
     """Add ``demo`` to the commands of biella."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "demo",
-        help="build a rig, run it offline and against the clock, and show a page of pictures",
+        help="build a test rig, run it offline and in real time, and write a page of figures",
         description="Build a slider-crank whose crank pin runs in oil, export it as an FMU, put it "
         "into a speed loop with instruments, run that offline and then at 1 kHz against the wall "
         "clock, and write the FMU, the log, figures and a page that shows them.",
@@ -38,7 +38,7 @@ def _demo(options: argparse.Namespace) -> None:
     if not 0.5 <= options.seconds <= 3600.0:
         raise BiellaError(f"--seconds must be between 0.5 and 3600, got {options.seconds:g}.")
     if options.folder.exists() and not options.folder.is_dir():
-        raise BiellaError(f"`{options.folder}` is a file: name a folder to write to.")
+        raise BiellaError(f"`{options.folder}` is a file: specify a folder.")
     rows = run_demo(options.folder, options.seconds, (lambda text: None) if options.json else _say)
     page = options.folder / "index.html"
     if options.json:
@@ -46,7 +46,7 @@ def _demo(options: argparse.Namespace) -> None:
         print(json.dumps({"table": table, "page": str(page)}, indent=2, ensure_ascii=False))
         return
     _print_table(rows)
-    print(f"everything is in {options.folder}: open {page}")
+    print(f"all files are in {options.folder}: open {page}")
 
 
 def _say(text: str) -> None:

@@ -41,7 +41,10 @@ def run_demo(
     simulated = _whole(
         simulate(diagram, seconds, record=["*"], estimate_error=_ESTIMATE_EVERY, progress=False)
     )
-    say(f"running it again for {seconds:g} s against the clock, its power stage a loopback device")
+    say(
+        f"running it again for {seconds:g} s in real time, with a loopback device as its power "
+        f"stage"
+    )
     for source in (RIG, Path(rig.__file__)):
         (folder / source.name).write_text(source.read_text("utf-8"), "utf-8")
     with run_realtime(diagram, seconds, bind=RIG, record=["*"], out=folder / "run.h5") as run:
@@ -66,7 +69,7 @@ def _whole(result: Result) -> Result:
 
 
 def measure(simulated: Result, paced: Result) -> list[Row]:
-    """Return the table of the demo: what was measured, the figure, what it means."""
+    """Return the table of the demo: measured quantity, value, meaning."""
     timing: Any = paced.info["realtime"]
     load = min(rig.LOAD_AT, simulated.t[-1])
     settled = (simulated.t > load - 0.5) & (simulated.t < load)
@@ -111,7 +114,7 @@ def measure(simulated: Result, paced: Result) -> list[Row]:
         (
             "eccentricity of the crank pin",
             f"{eccentricity.max():.2f}",
-            "largest, of the clearance: at 1 the film is gone",
+            "maximum relative to the clearance: at 1 the film thickness is 0",
         ),
     ]
 
@@ -153,19 +156,19 @@ _PICTURES = (
     Picture(
         "orbit.png",
         "The crank pin in its oil",
-        "Where the journal is in its clearance, and how thin the film gets.",
+        "Position of the journal in its clearance, and minimum film thickness.",
     ),
     Picture("motion.gif", "The mechanism", "One second, five times slower."),
     Picture(
         "ticks.png",
         "Timing of ticks",
-        "Start latency and duration of each tick. The tail is due to the machine: biella doctor "
-        "gives details.",
+        "Start latency and duration of each tick. The tail is due to the machine: biella "
+        "doctor shows details.",
     ),
 )
 _FILES = (
     ("crank.fmu", "the mechanism, for any tool that reads FMI 2.0"),
-    ("rig.toml", "which block is a device"),
+    ("rig.toml", "binding of a block to a device"),
     ("rig.py", "mechanism and diagram, to be read and changed"),
     ("run.h5", "the real-time run, with all external inputs"),
 )

@@ -316,5 +316,5 @@ def test_jitter_beyond_a_quarter_of_the_step_is_refused() -> None:
 
 
 def test_a_period_between_ticks_is_refused_as_any_other() -> None:
-    with pytest.raises(DiagramError, match="not a whole multiple of the step"):
+    with pytest.raises(DiagramError, match="not an integer multiple of the step"):
         run(Sine(unit="V"), ADC(8, jitter=1e-6, period=2.5e-4), 1e-4, 10)

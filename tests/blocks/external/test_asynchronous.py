@@ -191,7 +191,7 @@ def test_what_cannot_wait_is_refused():
         def output(self, t, x, u):
             return u
 
-    with pytest.raises(DiagramError, match="wants a block or a Diagram, got 3"):
+    with pytest.raises(DiagramError, match="requires a block or a Diagram, got 3"):
         Asynchronous(3, period=1.0)
     with pytest.raises(DiagramError, match=r"fixed width, unlike `y`.*put .* into a Diagram"):
         Asynchronous(Gain(1.0), period=1.0)

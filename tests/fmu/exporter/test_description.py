@@ -158,12 +158,12 @@ def test_values_of_parameters_are_what_the_fmu_starts_with(
     result = fmpy.simulate_fmu(str(path), start_values={"u": 1.5}, stop_time=0.01)
     assert result["y"][-1] == 6.0
     for wrong, message in [
-        ({"k.k": [1.0, 2.0]}, "`k.k` wants one number"),
-        ({"k.k": "much"}, "`k.k` wants numbers"),
+        ({"k.k": [1.0, 2.0]}, "`k.k` expects one number"),
+        ({"k.k": "much"}, "`k.k` expects numbers"),
         ({"k.k": np.nan}, "`k.k` must be finite"),
         ({"k.*": 1.0}, r"no parameter `k\.\*`"),
         ({"kk": None}, "no parameter `kk`"),
-        ("k.k", r"is a list, such as \['k.k'\]"),
+        ("k.k", r"must be a list, such as \['k.k'\]"),
     ]:
         with pytest.raises(BiellaError, match=message):
             lag().export_fmu(tmp_path / "y.fmu", parameters=wrong)  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ def test_the_page_is_complete_in_itself(crank: Exported) -> None:
     assert tags.rows == len(owners) + 3  # a row each, and three heads
     for name in owners:
         assert f"<td><code>{name}</code>" in text
-    assert "Given from outside instead: <code>ref</code>." in text
+    assert "Replaced by inputs: <code>ref</code>." in text
     for words in ("<svg", "rad/s", "0.001 s", "rk4", "controlled_crank.fmu", "N.m"):
         assert words in text
     assert (crank.folder / "model.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

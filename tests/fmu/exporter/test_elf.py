@@ -53,6 +53,6 @@ def test_the_export_says_which_glibc_it_needs(crank: Exported) -> None:
     least = minimum_glibc(crank.library.read_bytes())
     assert least is not None
     description = read_xml(crank.path).get("description", "")
-    assert f"On linux64 it needs glibc {least} or newer." in description
+    assert f"On linux64 it requires glibc {least} or newer." in description
     page = (crank.folder / "documentation" / "index.html").read_text(encoding="utf-8")
     assert f"linux64 (glibc {least} or newer)" in page

@@ -114,7 +114,8 @@ def test_blocks_that_stay_are_named_each_with_what_to_do(tmp_path: Path) -> None
     with pytest.raises(DiagramError) as caught:
         d.export_fmu(tmp_path / "x.fmu")
     assert caught.value.problems == [
-        f"`{path}` (Foreign) cannot leave in an FMU: it talks to a board. Bind it in the program "
+        f"`{path}` (Foreign) cannot be exported in an FMU: it talks to a board. Bind it in the "
+        f"program "
         "that runs the FMU instead."
         for path in ("sub.board", "board")
     ]
@@ -169,7 +170,7 @@ def test_the_command_line_exports_a_diagram(
     [
         ("", [], "defines neither diagram() nor system()"),
         ("system = 3", [], "system() of"),
-        (DIAGRAM, ["--step", "1e-3"], "--step is for a file with system()"),
+        (DIAGRAM, ["--step", "1e-3"], "--step requires a file with system()"),
         (DIAGRAM, ["--platforms", "linux64,amiga"], "unknown platform `amiga`"),
         (DIAGRAM, ["--parameter", "k.k=much"], "--parameter k.k: `much` is not a number"),
     ],

@@ -16,5 +16,5 @@ pytestmark = pytest.mark.engine
 
 def test_without_pyfmi_the_message_says_where_it_is(specimen, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyfmi", None)
-    with pytest.raises(FmuError, match=r"needs PyFMI, which is not installed.*conda-forge"):
+    with pytest.raises(FmuError, match=r"requires PyFMI, which is not installed.*conda-forge"):
         Fmu(specimen, backend="pyfmi")

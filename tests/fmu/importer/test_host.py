@@ -148,6 +148,6 @@ def test_no_state_is_saved_that_nobody_asked_for(tmp_path):
     d.add(Fmu(path), name="f")
     result = simulate(d, 0.1)
     assert result["f.y"][-1] > 1.0
-    with pytest.raises(BiellaError, match=r"`s.fmu` was not saved. Ask .*keep_state=True"):
+    with pytest.raises(BiellaError, match=r"`s.fmu` was not saved. Save it .*keep_state=True"):
         simulate(d, 0.2, checkpoint=result.checkpoint)
     assert simulate(d, 0.1, keep_state=False).checkpoint is None

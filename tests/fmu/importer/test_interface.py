@@ -124,7 +124,7 @@ def test_integers_that_fmi_does_not_have_are_refused(specimen):
     d.connect(d.add(Step(at=0.03, to=3e9), name="s"), n)
     d.connect(n, f["n"])
     with pytest.raises(
-        BlockError, match=r"value reference 2 cannot be 3000000000: FMI 2.0 has int"
+        BlockError, match=r"value reference 2 cannot be 3000000000: the range of FMI 2.0"
     ):
         simulate(d, 0.1)
 

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.engine
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        ("segfault", "the FMU `specimen.fmu` crashed: its process was ended by SIGSEGV"),
-        ("abort", "its process was ended by SIGABRT"),
-        ("exit", "ended its own process with exit code 3"),
-        ("hang", "did not answer within 1 s, so its process was ended"),
+        ("segfault", "the FMU `specimen.fmu` crashed: its process was terminated by SIGSEGV"),
+        ("abort", "its process was terminated by SIGABRT"),
+        ("exit", "exited its process with code 3"),
+        ("hang", "did not respond within 1 s, and its process was terminated"),
         ("error", "fmi2DoStep returned fmi2Error at t = 0.05; its last messages"),
     ],
 )

@@ -28,7 +28,7 @@ def test_a_good_binding_has_no_problems(check):
         ("pid.y", "board", True, ["torque"]),
     ]
     assert found.binding.run == {"clock": "wall", "overrun": "skip", "max_consecutive_overruns": 5}
-    assert found.warnings == ["[devices.board.receive.spare]: nobody takes spare."]
+    assert found.warnings == ["[devices.board.receive.spare]: spare is received but not used."]
 
 
 def test_a_timeout_that_is_shorter_than_a_tick_is_odd(check):
@@ -55,25 +55,27 @@ PROBLEMS = {
     # What is changed in the good one → the whole message.
     "an unknown table": (
         "[run]", "[rum]",
-        "[rum]: is no table of a binding. Did you mean `run`? Tables: run, devices, blocks, "
+        "[rum]: is not a table of a binding. Did you mean `run`? Tables: run, devices, blocks, "
         "signals.",
     ),
     "an unknown option of a run": (
         "max_consecutive_overruns = 5", "max_consecutive_overrun = 5",
-        "[run] max_consecutive_overrun: is no option. Did you mean `max_consecutive_overruns` or "
+        "[run] max_consecutive_overrun: is not an option. Did you mean "
+        "`max_consecutive_overruns` or "
         "`max_overruns`?",
     ),
     "a run option of another kind": (
         "max_consecutive_overruns = 5", 'max_consecutive_overruns = "few"',
-        "[run] max_consecutive_overruns: wants a whole number, got 'few'.",
+        "[run] max_consecutive_overruns: must be a whole number, got 'few'.",
     ),
     "an unknown policy": (
         'overrun = "skip"', 'overrun = "skips"',
-        "[run] overrun: is one of stop, skip, catch_up, slip, not 'skips'. Did you mean `skip`",
+        "[run] overrun: must be one of stop, skip, catch_up, slip, got 'skips'. Did you mean "
+        "`skip`",
     ),
     "an unknown clock": (
         'clock = "wall"', 'clock = "sun"',
-        "[run] clock: is `wall`, `free` or `device:NAME`, not 'sun'.",
+        "[run] clock: must be `wall`, `free` or `device:NAME`, got 'sun'.",
     ),
     "a clock of an unknown device": (
         'clock = "wall"', 'clock = "device:bord"',
@@ -86,25 +88,26 @@ PROBLEMS = {
     "channels that are no table": (
         'on_loss = "stop"\n',
         'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\nreceive = 3\n',
-        "[devices.other] receive: wants a table, got 3.",
+        "[devices.other] receive: must be a table, got 3.",
     ),
     "channels that are a list": (
         'on_loss = "stop"\n',
         'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\nreceive = ["a", "b"]\n',
-        "[devices.other] receive: has tables, one for each channel, in their order: "
+        "[devices.other] receive: must contain one table per channel, in their order: "
         "[devices.other.receive.a], [devices.other.receive.b].",
     ),
     "a timeout that would be rounded to none": (
         'on_loss = "stop"\n', 'on_loss = "stop"\ntimeout = 1e-10\n',
-        "[devices.board] timeout: must be seconds, 1e-06 or more, got 1e-10.",
+        "[devices.board] timeout: must be at least 1e-06 s, got 1e-10.",
     ),
     "a host with its port": (
         'driver = "loopback"', 'driver = "udp"\nhost = "192.168.1.20:5000"\nport = 5000',
-        '[devices.board] host: has no port in it: write host = "192.168.1.20" and port = 5000.',
+        '[devices.board] host: must not contain a port: write host = "192.168.1.20" and '
+        "port = 5000.",
     ),
     "a host that is elsewhere": (
         'driver = "loopback"', 'driver = "udp"\nhost = "192.168.1.20"\nport = 5000',
-        "[devices.board] bind: is missing: 192.168.1.20 is another machine. Give the address",
+        "[devices.board] bind: is missing: 192.168.1.20 is another machine. Set the local address",
     ),
     "a port that is another device's": (
         'driver = "loopback"',
@@ -118,7 +121,7 @@ PROBLEMS = {
     ),
     "a device without channels": (
         'on_loss = "stop"\n', 'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\n',
-        "[devices.other]: has no channels: give it [devices.other.receive.…] or "
+        "[devices.other]: has no channels: add [devices.other.receive.…] or "
         "[devices.other.send.…].",
     ),
     "no driver": ('driver = "loopback"', "", "[devices.board] driver: is missing"),
@@ -129,7 +132,7 @@ PROBLEMS = {
     ),
     "an unknown option of a driver": (
         'driver = "loopback"', 'driver = "loopback"\nbaud = 9600',
-        "[devices.board] baud: is no option of the driver `loopback`. Options: delay, jitter, "
+        "[devices.board] baud: is not an option of the driver `loopback`. Options: delay, jitter, "
         "loss, noise, seed.",
     ),
     "an option out of range": (
@@ -138,32 +141,34 @@ PROBLEMS = {
     ),
     "a loopback with other counts": (
         "[devices.board.receive.spare]", "",
-        "[devices.board]: a loopback gives back what it gets, but sends 2 and receives 1 values.",
+        "[devices.board]: a loopback returns what it receives, but 2 values are sent and 1 are "
+        "received.",
     ),
     "an FMU whose path has a NUL": (
         '[blocks.pid]\ndevice = "board"', '[blocks.pid]\nfmu = "a\\u0000b.fmu"',
-        "[blocks.pid] fmu: must not have a NUL character",
+        "[blocks.pid] fmu: must not contain a NUL character",
     ),
     "a kind of loss with a NUL": (
         'on_loss = "stop"', 'on_loss = "st\\u0000op"',
-        "[devices.board] on_loss: must not have a NUL character",
+        "[devices.board] on_loss: must not contain a NUL character",
     ),
     "an unknown kind of loss": (
         'on_loss = "stop"', 'on_loss = "cry"',
-        "[devices.board] on_loss: is one of stop, hold, safe, not 'cry'.",
+        "[devices.board] on_loss: must be one of stop, hold, safe, got 'cry'.",
     ),
     "a timeout of zero": (
         'on_loss = "stop"', "timeout = 0",
-        "[devices.board] timeout: must be seconds, 1e-06 or more, got 0.",
+        "[devices.board] timeout: must be at least 1e-06 s, got 0.",
     ),
     "a device with the name of a block": (
         "board", "ref",
-        "[devices.ref]: a block of the diagram has this name, and the device's signals (ref.age, "
+        "[devices.ref]: a block of the diagram has the name of this device, and the signals "
+        "of the device (ref.age, "
         "…) would have it too: rename the device.",
     ),
     "a device with a name of the run": (
         "board", "realtime",
-        "[devices.realtime]: a run has signals of this name itself: rename it.",
+        "[devices.realtime]: the name is reserved for signals of the run: rename the device.",
     ),
     "more values than a device has": (
         "[devices.board.receive.spare]", "\n".join(
@@ -173,7 +178,8 @@ PROBLEMS = {
     ),
     "an unknown option of a channel": (
         "limits = [-40, 40]", "limit = [-40, 40]",
-        "[devices.board.receive.torque] limit: is no option of a channel. Did you mean `limits`?",
+        "[devices.board.receive.torque] limit: is not an option of a channel. Did you mean "
+        "`limits`?",
     ),
     "limits that are reversed": (
         "[-40, 40]", "[40, -40]",
@@ -181,7 +187,7 @@ PROBLEMS = {
     ),
     "limits that are no pair": (
         "[-40, 40]", "40",
-        "[devices.board.receive.torque] limits: wants two numbers [low, high], got 40.",
+        "[devices.board.receive.torque] limits: must be two numbers [low, high], got 40.",
     ),
     "a scale of zero": (
         "limits = [-40, 40]", "scale = 0.0",
@@ -196,8 +202,8 @@ PROBLEMS = {
     ),
     "no safe value": (
         'send.speed]\nunit = "rad/s"\nsafe = 0', 'send.speed]\nunit = "rad/s"',
-        "[devices.board.send.speed] safe: is missing: the value to have when anything goes "
-        "wrong.",
+        "[devices.board.send.speed] safe: is missing: it is the value to send on errors and "
+        "at the end.",
     ),
     "no safe value to go on with": (
         'on_loss = "stop"', 'on_loss = "safe"',
@@ -221,7 +227,7 @@ PROBLEMS = {
     ),
     "a device that nothing uses": (
         'device = "board"', 'device = "bord"',
-        "[devices.board]: nothing uses it: name it in [blocks.…] or [signals], or remove it.",
+        "[devices.board]: it is not used: refer to it in [blocks.…] or [signals], or remove it.",
     ),
     "an unknown port": (
         "measurement =", "measure =",
@@ -239,7 +245,7 @@ PROBLEMS = {
     ),
     "an output that comes from nowhere": (
         'outputs = { y = "torque" }', "",
-        "[blocks.pid] outputs: output `y` of `pid` comes from nowhere: name a channel of `board`. "
+        "[blocks.pid] outputs: output `y` of `pid` has no source: assign a channel of `board`. "
         "Channels from it: torque, spare.",
     ),
     "a channel used twice": (
@@ -276,7 +282,7 @@ PROBLEMS = {
     ),
     "a signal without a channel": (
         "[blocks.pid]", '[signals]\nspeed = "board"\n[blocks.pid]',
-        "[signals] speed: wants \"device.channel\", all of one, got 'board'.",
+        '[signals] speed: must be "device.channel", all of one device, got \'board\'.',
     ),
     "a vector to one channel": (
         "[blocks.pid]", '[signals]\npair = "board.spare"\n[blocks.pid]',
@@ -314,20 +320,21 @@ def test_a_diagram_that_does_not_compile_says_so_beside_the_rest(tmp_path):
     found = check_binding(d, {"run": {"clock": "sun"}})
     assert [text.partition(":")[0] for text in found.problems] == [
         "[run] clock",
-        "the diagram itself",
+        "the diagram is not valid",
     ]
 
 
 def test_an_output_channel_that_nothing_feeds_must_say_that_it_is_unused(check):
     text = GOOD.replace(', reference = "reference"', "").replace("send.reference", "send.aux")
     message = (
-        "[devices.board.send.aux]: nothing is sent on aux. Bind it, or say unused = true: then "
-        "it always has its safe value."
+        "[devices.board.send.aux]: nothing is sent on aux. Bind it, or set unused = true to "
+        "send its safe value."
     )
     assert check(text).problems == [message]
     found = check(text.replace("send.aux]", "send.aux]\nunused = true"))
     assert found.problems == []
-    assert "[blocks.pid]: input `reference` goes to no channel of `board`." in found.warnings
+    warning = "[blocks.pid]: input `reference` is not sent on any channel of `board`."
+    assert warning in found.warnings
 
 
 def test_units_of_another_dimension_name_a_channel_that_fits(check):
@@ -369,8 +376,8 @@ def test_vectors_take_channels_one_by_one_or_an_array(check):
     half = half.replace("[blocks.pid]", "[devices.board.receive.more]\n[blocks.pid]")
     found = check(f'{half}\n[signals]\npair = "board.both"\nspeed = "board.aux[1]"')
     assert found.problems == [
-        "[devices.board.send.aux]: nothing is sent on aux[0]. Bind it, or say unused = true: "
-        "then it always has its safe value."
+        "[devices.board.send.aux]: nothing is sent on aux[0]. Bind it, or set unused = true "
+        "to send its safe value."
     ]
     found = check(f'{base}\n[signals]\npair = ["board.both[0]", "board.both[2]"]')
     assert found.problems == [
@@ -407,7 +414,7 @@ def test_blocks_inside_subsystems_are_named_with_or_without_quotes():
     assert problems({"sub": {"g": inside}}) == problems({"sub.g": inside}) == []
     whole = {"device": "b", "inputs": {"u": "s"}, "outputs": {"torque": "t"}}
     assert problems({"sub": whole}) == []
-    assert "[blocks.sub.g]: it is inside `sub`, which is replaced as a whole." in problems(
+    assert "[blocks.sub.g]: it is part of `sub`, which is replaced as a whole." in problems(
         {"sub": whole, "sub.g": inside}
     )
     device["receive"]["t"]["unit"] = "rad/s"
@@ -435,9 +442,9 @@ def test_old_names_of_channels_are_read_with_a_warning_that_says_what_to_write(t
     with pytest.warns(BiellaDeprecationWarning) as caught:
         found = read_binding(old)
     assert [str(each.message) for each in caught] == [
-        "`[devices.board.inputs.…]` is deprecated and will be removed in 0.3: write "
+        "`[devices.board.inputs.…]` is deprecated and will be removed in 0.3: use "
         "`[devices.board.receive.…]` for channels from the device.",
-        "`[devices.board.outputs.…]` is deprecated and will be removed in 0.3: write "
+        "`[devices.board.outputs.…]` is deprecated and will be removed in 0.3: use "
         "`[devices.board.send.…]` for channels to the device.",
     ]
     assert found.problems == () and found.devices == read_binding(new).devices
@@ -449,11 +456,12 @@ def test_old_and_new_names_of_channels_at_once_are_a_problem(tmp_path):
     path = tmp_path / "both.toml"
     path.write_text(OLD_NAMES.replace("outputs", "send") + "[devices.board.receive.other]\n")
     assert read_binding(path).problems == (
-        "[devices.board] inputs: is the old name of `receive`, which is there too: keep that.",
+        "[devices.board] inputs: is the former name of `receive`, which is also present: "
+        "remove it.",
     )
 
 
 def test_a_block_keeps_inputs_and_outputs():
     table = {"blocks": {"pid": {"device": "b", "receive": {"y": "t"}}}}
     (problem,) = read_binding(table).problems
-    assert "[blocks.pid] receive: is no option of a block" in problem
+    assert "[blocks.pid] receive: is not an option of a block" in problem

@@ -53,7 +53,7 @@ def test_a_good_binding_is_shown_as_a_table(files, capsys):
          "delay = 3, jitter = 0, loss = 0.0, noise = 0.0"],
     ]  # fmt: skip
     assert lines[-2:] == [
-        "diagnostic: [devices.board.receive.spare]: nobody takes spare.",
+        "diagnostic: [devices.board.receive.spare]: spare is received but not used.",
         "no problems in rig.toml",
     ]
 
@@ -62,7 +62,7 @@ def test_problems_are_all_told_and_the_exit_code_is_1(files, capsys):
     (files / "rig.toml").write_text(RIG.replace("delay", "dely").replace("pair =", "pear ="))
     assert cli.main(["bind", "loop.py", "rig.toml", "--check"]) == 1
     error = capsys.readouterr().err
-    assert "2 problems in rig.toml:\n  1. [devices.board] dely: is no option of the" in error
+    assert "2 problems in rig.toml:\n  1. [devices.board] dely: is not an option of the" in error
     assert "  2. [signals] pear: there is no signal `pear`. Did you mean `pair`" in error
 
 
@@ -78,7 +78,8 @@ def test_the_same_as_json(files, capsys):
     (files / "rig.toml").write_text("[bloks]")
     assert cli.main(["bind", "loop.py", "rig.toml", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["problems"] == [
-        "[bloks]: is no table of a binding. Did you mean `blocks`? Tables: run, devices, blocks, "
+        "[bloks]: is not a table of a binding. Did you mean `blocks`? Tables: run, devices, "
+        "blocks, "
         "signals."
     ]
 
@@ -108,6 +109,6 @@ def test_a_template_of_nothing_is_refused(files, capsys):
     assert cli.main(["bind", "loop.py", "--template", "pdi"]) == 1
     assert "there is no block `pdi`. Did you mean `pid`?" in capsys.readouterr().err
     assert cli.main(["bind", "loop.py"]) == 1
-    assert "name the binding to check" in capsys.readouterr().err
+    assert "specify the binding to check" in capsys.readouterr().err
     assert cli.main(["bind", "loop.py", "--template", "pid"]) == 0
     assert capsys.readouterr().out.startswith("# `pid` of 'loop' as a real board")

@@ -89,16 +89,16 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
 @pytest.mark.parametrize(
     ("line", "advice"),
     [
-        ("port = /dev/ttyACM0", 'Text stands in quotes: port = "/dev/ttyACM0"'),
-        ("driver = “udp”", 'Text stands in quotes: driver = "udp"'),
-        ("double = True", "It is written small: double = true"),
-        ("timeout = 0,05", "A decimal point is a point: timeout = 0.05"),
-        ("timeout = 0,05  # s", "A decimal point is a point: timeout = 0.05"),
-        ("limits = [-40, 40", "A bracket that was opened before this line is not closed."),
+        ("port = /dev/ttyACM0", 'Text must be quoted: port = "/dev/ttyACM0"'),
+        ("driver = “udp”", 'Text must be quoted: driver = "udp"'),
+        ("double = True", "Use lower case: double = true"),
+        ("timeout = 0,05", "The decimal separator is a point: timeout = 0.05"),
+        ("timeout = 0,05  # s", "The decimal separator is a point: timeout = 0.05"),
+        ("limits = [-40, 40", "A bracket before this line is not closed."),
         ('on_loss = "stop', "Is a quote missing?"),
-        ("baud = 9600", "It stands there before: make one of the two."),
-        ("[devices.board]", "It stands there before: make one of the two."),
-        ("double", "A line is a [table], or one key = value."),
+        ("baud = 9600", "The table is defined twice: merge the two."),
+        ("[devices.board]", "The table is defined twice: merge the two."),
+        ("double", "Each line must be a [table] or one key = value."),
     ],
 )
 def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice):
@@ -110,7 +110,11 @@ def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice)
 
 
 def test_a_binding_that_is_not_there(tmp_path):
-    with pytest.raises(BindingError, match=r"No such file.*rig.toml --template BLOCK` writes one"):
+    with pytest.raises(
+        BindingError,
+        match=r"No such file.*rig.toml --template BLOCK` writes "
+        "a template",
+    ):
         read_binding(tmp_path / "rig.toml")
     with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
         read_binding(tmp_path)

@@ -74,7 +74,9 @@ def test_ports_must_agree_on_width():
     s = d.add(Sum("++"), name="s")
     d.connect(a, s["u1"])
     d.connect(b, s["u2"])
-    with pytest.raises(DiagramError, match=r"`s.u2` wants 2 signals, but `b.y` gives 3 signals"):
+    with pytest.raises(
+        DiagramError, match=r"`s.u2` expects 2 signals, but `b.y` provides 3 signals"
+    ):
         d.compile()
 
 
@@ -90,6 +92,6 @@ def test_kinds_are_checked():
     flag = d.add(Flag(), name="flag")
     d.connect(flag, d.add(Gain(1.0), name="k"))
     with pytest.raises(
-        DiagramError, match=r"wants a real signal, but `flag.on` is boolean.*Convert"
+        DiagramError, match=r"expects a real signal, but `flag.on` is boolean.*Convert"
     ):
         d.compile()

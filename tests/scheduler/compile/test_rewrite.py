@@ -59,7 +59,7 @@ def test_a_whole_subsystem_is_replaced():
 
 def test_ports_must_be_the_same():
     other = ExternalInput([Port("u")], [Port("torque")])
-    with pytest.raises(DiagramError, match=r"`k` has the outputs .*y.*, but what replaces it"):
+    with pytest.raises(DiagramError, match=r"`k` has the outputs .*y.*, but its replacement"):
         loop().compile(replace={"k": other})
 
 
@@ -70,7 +70,7 @@ def test_other_ports_are_reported_although_a_taker_is_left_without_its_source():
     last = d.add(Gain(2.0), name="last")
     d.connect(pair, split)
     d.connect(split[split.outputs[1].name], last)
-    with pytest.raises(DiagramError, match=r"`split` has the outputs .*, but what replaces it"):
+    with pytest.raises(DiagramError, match=r"`split` has the outputs .*, but its replacement"):
         d.compile(replace={"split": stand_in()})
 
 
@@ -83,7 +83,7 @@ def test_extra_sources_are_recorded_and_may_not_take_a_name():
     lateness = ExternalInput(outputs=[Port("lateness", unit="s")], start={"lateness": 2e-6})
     result = simulate(loop().compile(extra={"realtime": lateness}), until=0.1)
     assert result["realtime.lateness"][-1] == 2e-6
-    with pytest.raises(DiagramError, match="the name `x` is taken"):
+    with pytest.raises(DiagramError, match="the name `x` is already used"):
         loop().compile(extra={"x": lateness})
 
 

@@ -78,9 +78,9 @@ class TestAdd:
         u = d.add(Sine(), "u")
         k = d.add(Gain(2.0), "k", inputs=u)
         assert d.sources[k, 0] == u["y"]
-        with pytest.raises(DiagramError, match=r"`e` has 2 inputs: say which, e\['u1'\]"):
+        with pytest.raises(DiagramError, match=r"`e` has 2 inputs: select one with e\['u1'\]"):
             d.add(Sum("+-"), "e", inputs=u)
-        with pytest.raises(DiagramError, match=r"wants names and sources.*Inputs of `e`: u1, u2"):
+        with pytest.raises(DiagramError, match=r"must be names and sources.*Inputs of `e`: u1, u2"):
             d.add(Sum("+-"), "e", inputs=[u, k])  # type: ignore[arg-type]
 
     def test_names_that_are_no_keywords_or_are_reserved(self) -> None:
@@ -100,7 +100,7 @@ class TestAdd:
             ),
             (
                 lambda d: d.add(PID(1.0), "pid", reference="u", kp=2.0),
-                r"no input `kp`: that is a parameter, give it to PID\(…\)",
+                r"no input `kp`: that is a parameter; pass it to PID\(…\)",
             ),
             (lambda d: d.add(Gain(1.0), "p", y="u"), r"`p` has no input `y`. It is an output"),
             (
@@ -111,9 +111,16 @@ class TestAdd:
             (lambda d: d.add(Gain(1.0), "p", u=Gain(1.0)), r"Gain is not in 'test' yet"),
             (lambda d: d.add(Gain(1.0), "p", u=Constant(1.0)["y"]), r"Constant is not in 'test'"),
             (lambda d: d.add(Gain(1.0), "p", u=None), r"got None"),
-            (lambda d: d.add(Gain(1.0), "p", u="u", inputs="k"), r"`p.u` is given twice: .* `k.y`"),
-            (lambda d: d.add(Gain(1.0), "p", u="u", inputs={"u": "k"}), r"`p.u` is given twice"),
-            (lambda d: d.add(Gain(1.0), d["k"]), r"name of a block is a text, not Gain\(k=2.0\)"),
+            (
+                lambda d: d.add(Gain(1.0), "p", u="u", inputs="k"),
+                r"`p.u` has two sources: .* `k.y`",
+            ),
+            (lambda d: d.add(Gain(1.0), "p", u="u", inputs={"u": "k"}), r"`p.u` has two sources"),
+            (
+                lambda d: d.add(Gain(1.0), d["k"]),
+                r"name of a block must be a string, got "
+                r"Gain\(k=2.0\)",
+            ),
             (lambda d: d.add(Constant(1.0), "c", inputs="u"), r"`c` \(Constant\) has no inputs"),
             (lambda d: d.add(Gain(1.0), "p", u="u", period=-1.0), r"must be positive seconds"),
             (lambda d: d.add(Gain(1.0), "p", u="u", offset=1e-3), r"needs a period"),
@@ -161,8 +168,8 @@ class TestChain:
     @pytest.mark.parametrize(
         ("ends", "message"),
         [
-            (["u"], "two blocks or more"),
-            (["u", "k", "error"], r"`error` has 2 inputs: say which"),
+            (["u"], "at least two blocks"),
+            (["u", "k", "error"], r"`error` has 2 inputs: select one"),
             (["u", "k", "error.u3"], r"`error` has no input `u3`"),
             (["u", "k.w", "error.u1"], r"`k` has no output `w`"),
             (["u", "k", Gain(1.0)], "Gain is not in 'diagram' yet"),
@@ -284,12 +291,14 @@ class TestPeriod:
                 lambda: slider_crank(planar=True).block(mode="internal"),
                 r"internal solver, whose period is set where",
             ),
-            (lambda: Subsystem(Diagram()), r"Give the period to the blocks inside, or trigger it"),
+            (lambda: Subsystem(Diagram()), r"set the period of the blocks inside"),
         ],
     )
     def test_blocks_that_take_none_say_where_it_goes(self, make: Any, message: str) -> None:
         d = Diagram()
-        with pytest.raises(DiagramError, match=rf"`b` \(\w+\) takes no period in add: .*{message}"):
+        with pytest.raises(
+            DiagramError, match=rf"`b` \(\w+\) does not accept a period in add: .*{message}"
+        ):
             d.add(make(), "b", period=0.01)
         assert len(d) == 0 and d.rates == {}
 

@@ -226,6 +226,6 @@ def test_a_new_host_is_a_new_count_of_ticks():
 
 def test_a_role_is_host_or_device_and_a_device_must_be_found():
     (problem,) = read_binding(rig(role="slave", bind_port=5000)).problems
-    assert "role: is one of host, device, not 'slave'" in problem
+    assert "role: must be one of host, device, got 'slave'" in problem
     with pytest.raises(BindingError, match="bind_port: is missing"):
         run_realtime(loop(3.0), bind=rig())

@@ -83,7 +83,7 @@ def test_a_value_beyond_its_limits_ends_the_run_or_is_clamped(value, limit):
             assert entered == ({0: limit, 1: 1.0} if saturates else {})
             assert device.status == (OK if saturates else ERROR_BLOCK)
             if not saturates:
-                text = f"device `board`, channel `torque` (from it): {value:g} is beyond its limit"
+                text = f"device `board`, channel `torque` (from it): {value:g} exceeds its limit"
                 assert device.why == f"{text} {limit:.0f}"
             assert device.give(value) == device.status
             assert script.sent == ([(1, 0, [limit])] if saturates else [])
@@ -203,7 +203,7 @@ def test_silence_becomes_loss_after_the_timeout():
         device.take(60 * MS)
         assert device.counts == {"frames": 1, "losses": 1}
         assert device.why == (
-            "device `board` is lost: no frame for 0.05 s (timeout 0.05 s; refused so far: "
+            "device `board` is lost: no frame for 0.05 s (timeout 0.05 s; rejected so far: "
             "0 corrupt, 0 stale)"
         )
         script.frames = [(8.0,)]
@@ -250,7 +250,7 @@ def test_a_device_that_is_unplugged_is_lost_at_once_and_comes_back():
         device.take(1)
         assert device.values[ALIVE] == 0.0 and device.status == OK
         assert device.why == (
-            "device `board` is gone: it was unplugged, or its other end closed (EIO)"
+            "device `board` is disconnected: it was unplugged, or its other end closed (EIO)"
         )
         assert device.give(0.0) == OK
         assert script.sent == []
@@ -272,7 +272,7 @@ def test_a_device_found_gone_when_sending(on_loss, status):
     with device:
         script.send_error = errno.ENXIO
         assert device.give(1.0) == status
-        assert device.why == "device `board` is gone: it was unplugged (ENXIO)"
+        assert device.why == "device `board` is disconnected: it was unplugged (ENXIO)"
         assert device.counts == {"dropped": 1, "losses": 1}
 
 
@@ -285,7 +285,7 @@ def test_a_device_that_only_listens_is_back_as_soon_as_its_line_is():
             device.give(4.0)
             script.send_error = errno.EIO
             device.give(4.0)
-            assert "is gone" in device.why and device.counts["losses"] == 1
+            assert "is disconnected" in device.why and device.counts["losses"] == 1
             device.take(MS)
             device.give(4.0)
             script.send_error, script.back = 0, True
@@ -312,7 +312,7 @@ def test_a_value_that_the_wire_cannot_hold_is_named():
         script.send_error = errno.ERANGE
         assert device.give(1.0, 1e39) == ERROR_BLOCK
         assert device.why == (
-            "device `board`, channel `large` (to it): 1e+39 does not fit the wire"
+            "device `board`, channel `large` (to it): 1e+39 exceeds the range of the wire format"
         )
 
 
@@ -347,8 +347,11 @@ def test_trips_of_the_devices_watchdog_are_counted_once_each():
         ({"limits": (math.nan, 1.0)}, "lower limit must not be above the upper one"),
         ({"safe": 5.0, "limits": (0.0, 1.0)}, "safe value must be finite and lie within"),
         ({"safe": math.nan}, "safe value must be finite"),
-        ({"safe": 1e30, "scale": 1e-30}, "safe value, scaled, does not fit the wire"),
-        ({"slot": -2}, "tied to no value"),
+        (
+            {"safe": 1e30, "scale": 1e-30},
+            "scaled safe value exceeds the range of the wire format",
+        ),
+        ({"slot": -2}, "not connected to a value"),
     ],
 )
 def test_channels_that_make_no_sense_are_refused(change, words):

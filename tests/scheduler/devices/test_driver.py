@@ -195,7 +195,7 @@ def test_an_exception_is_the_loss_of_the_device_and_its_text_the_reason(ticks, i
     (card,) = Card.made
     run.advance(5)
     Failing.broken.set()
-    with pytest.raises(ticks.ended, match="device `c` is gone: OSError: the cable is off"):
+    with pytest.raises(ticks.ended, match="device `c` is disconnected: OSError: the cable is off"):
         for _ in range(10_000):
             run.advance(1)
             time.sleep(1e-3)
@@ -281,12 +281,15 @@ class TooMany(Card):
 
 @pytest.mark.parametrize(
     ("driver", "reason"),
-    [(NotFinite, "read gave a value that is not finite"), (TooMany, "read gave 2 values, but th")],
+    [
+        (NotFinite, "read returned a value that is not finite"),
+        (TooMany, "read returned 2 values instead of 1"),
+    ],
 )
 def test_what_is_no_frame_is_a_loss(ticks, install, driver, reason):
     install(driver)
     run = ticks(open_binding(loop(), rig()))
-    with pytest.raises(ticks.ended, match=f"device `c` is gone: DeviceError: {reason}"):
+    with pytest.raises(ticks.ended, match=f"device `c` is disconnected: DeviceError: {reason}"):
         for _ in range(10_000):
             run.advance(1)
             time.sleep(1e-3)
@@ -316,7 +319,9 @@ def test_a_driver_that_hangs_holds_up_nobody_and_is_made_safe_from_outside(ticks
     run.advance(10)  # of 1 ms each: with no answer, but without waiting for one
     with pytest.raises(ticks.ended, match="device `c` is lost: no frame since the start"):
         run.advance(10)
-    with pytest.warns(BiellaWarning, match="the driver of `c` hangs: its `safe` was called from"):
+    with pytest.warns(
+        BiellaWarning, match="the driver of `c` does not respond: its `safe` was called from"
+    ):
         bound.close()
     assert ("safe", 0.5) in card.story
     Stuck.hold.set()
@@ -379,7 +384,8 @@ def test_options_and_checks_of_a_driver_are_those_of_the_binding(install):
     table["devices"]["c"]["receive"]["y"]["pim"] = 3
     assert check_binding(loop(), table).problems == [
         "[devices.c] serial: is missing: number on its label.",
-        "[devices.c.receive.y] pim: is no option of a channel. Did you mean `pin`? Options: unit, "
+        "[devices.c.receive.y] pim: is not an option of a channel. Did you mean `pin`? "
+        "Options: unit, "
         "scale, offset, saturate, width, unused, pin, limits, safe.",
     ]
     table = rig()

@@ -127,7 +127,7 @@ def test_its_checks_are_those_of_the_binding(package):
 def test_entry_points_that_are_no_drivers(package):
     assert find_driver("wrong") == (
         None,
-        "`wrong` (no_driver:something) is no biella.devices.DeviceDriver.",
+        "`wrong` (no_driver:something) is not a biella.devices.DeviceDriver.",
     )
     kind, why = find_driver("absent")
     assert kind is None

@@ -458,7 +458,7 @@ def test_loading_a_file_that_is_no_plan(plan: Plan, tmp_path) -> None:
     with pytest.raises(PlanError, match="cannot read the plan"):
         Plan.load(file)
     for data, reason in [
-        (b"", "does not start as a plan does"),
+        (b"", "does not start with the signature of a plan"),
         (plan.data[:-1], "truncated"),
         (plan.data[:8] + b"\1" + plan.data[9:], "it has format 1"),
     ]:

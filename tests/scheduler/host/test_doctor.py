@@ -37,7 +37,7 @@ def test_the_conclusion_stops_at_the_first_rate_that_misses():
     assert lines[0] == (
         "plain: no deadline missed up to 500 Hz, at most one in a thousand up to 10000 Hz."
     )
-    assert "gives no bound" in lines[-1] and len(lines) == 2
+    assert "has no upper bound" in lines[-1] and len(lines) == 2
 
 
 @pytest.mark.engine
@@ -50,7 +50,7 @@ def test_the_command_prints_tables_and_draws(tmp_path, capsys):
         "This machine",
         "Privileges of a real-time thread",
         "lateness at 2000 Hz",
-        "no bound",
+        "no upper bound",
     ):
         assert text in out
     assert picture.read_bytes()[:4] == b"\x89PNG"
@@ -60,10 +60,10 @@ def test_the_command_prints_tables_and_draws(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--rate", "0", "--rate is 1 Hz to 1 MHz, not 0 Hz"),
-        ("--rate", "nan", "--rate is 1 Hz to 1 MHz"),
-        ("--seconds", "-1", "--seconds is how long"),
-        ("--load", "1", "--load is the part"),
+        ("--rate", "0", "--rate must be 1 Hz to 1 MHz, got 0 Hz"),
+        ("--rate", "nan", "--rate must be 1 Hz to 1 MHz"),
+        ("--seconds", "-1", "--seconds must be a positive"),
+        ("--load", "1", "--load must be a fraction"),
     ],
 )
 def test_options_out_of_range_are_refused(option, value, message, capsys):

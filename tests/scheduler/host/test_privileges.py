@@ -142,8 +142,8 @@ def test_a_processor_that_is_not_there_and_a_stack_that_is_too_large_are_refused
         assert state_of_thread()[2] == before[2]
     assert "EINVAL" in cpu.detail and not cpu.granted
     listed = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
-    assert cpu.advice == f"It may use {listed}."
-    assert "more than half of the room that is left" in stack.detail and not stack.granted
+    assert cpu.advice == f"Available: {listed}."
+    assert "more than half of the remaining stack" in stack.detail and not stack.granted
 
 
 def test_a_small_stack_is_not_overrun():
@@ -179,9 +179,9 @@ def test_memory_stays_locked_until_the_last_thread_gives_it_back():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"priority": 0}, "priority is 1 to 99, not 0"),
-        ({"priority": 100}, "priority is 1 to 99, not 100"),
-        ({"cpu": -1}, "there is no -1"),
+        ({"priority": 0}, "priority must be 1 to 99, got 0"),
+        ({"priority": 100}, "priority must be 1 to 99, got 100"),
+        ({"cpu": -1}, "got -1"),
         ({"stack": -1}, "-1 bytes of stack"),
     ],
 )

@@ -174,5 +174,7 @@ def test_a_model_starts_with_the_diagram_around_it(tmp_path):
 
 
 def test_a_period_that_does_not_fit_a_model_is_refused():
-    with pytest.raises(DiagramError, match=r"0.0025 s is no multiple of the step of .*, 0.001 s"):
+    with pytest.raises(
+        DiagramError, match=r"0.0025 s is not an integer multiple of the step of .*, 0.001 s"
+    ):
         Asynchronous(lag(), period=2.5e-3)

@@ -42,7 +42,7 @@ if child == 0:
             use()
             print("it was used")
         except BiellaError as error:
-            assert f"goes on in process {{os.getppid()}}" in str(error), error
+            assert f"continues in process {{os.getppid()}}" in str(error), error
     with run:
         pass
     assert not run.running

@@ -77,7 +77,7 @@ def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
             while len([page for page in find_pages() if read_page(page)]) < 2:
                 time.sleep(1e-3)
             assert cli.main(["watch", "--once"]) == 1
-            assert "say which run to watch" in capsys.readouterr().err
+            assert "select the run to watch" in capsys.readouterr().err
 
 
 def test_it_ends_with_the_run():
@@ -144,6 +144,6 @@ def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(f
 def test_a_folder_of_somebody_else_is_refused(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BiellaError, match="belongs to somebody else"):
+    with pytest.raises(BiellaError, match="belongs to another user"):
         runtime_folder()
     assert run_realtime(loop(), 0.01).wait().length == 11  # the run goes on without

@@ -190,7 +190,9 @@ class TestEarlierRecording:
 
         monkeypatch.setattr("biella.scheduler.results._result_file.claim_space", refuse)
         second.append(rows(5))
-        with pytest.raises(ResultError, match=r"no row was kept\. `.*r\.h5` still has the earlier"):
+        with pytest.raises(
+            ResultError, match=r"no row was recorded. `.*r\.h5` still contains the earlier"
+        ):
             second.close()
         assert second.close().length == 0
         assert Result.from_hdf5(path)["y"].tolist() == [0, 1, 4]

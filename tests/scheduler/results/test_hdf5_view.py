@@ -147,7 +147,7 @@ def test_a_wrong_number_is_found(closed: Path, tmp_path: Path) -> None:
         file["signals/k.y"][2000] = 7.0
     result = Result.from_hdf5(copy)
     assert result["c.y"].tolist() == [1.0] * 5001
-    with pytest.raises(ResultError, match=r"numbers of `signals/k\.y` do not agree with their"):
+    with pytest.raises(ResultError, match=r"checksum of `signals/k\.y` does not match"):
         result["k.y"]
 
 

@@ -47,7 +47,7 @@ class TestMdf4:
 
     def test_another_name_is_refused(self, tmp_path: Path) -> None:
         pytest.importorskip("asammdf")
-        with pytest.raises(ResultError, match=r"is called \*.mf4, not `run.mdf`"):
+        with pytest.raises(ResultError, match=r"must have the extension .mf4, got `run.mdf`"):
             self.result().to_mdf4(tmp_path / "run.mdf")
 
     def test_without_asammdf_the_message_says_what_to_install(

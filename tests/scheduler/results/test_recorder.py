@@ -169,7 +169,7 @@ class TestFile:
             plain(self, place, part)
 
         monkeypatch.setattr(h5py.Dataset, "__setitem__", fail)
-        with pytest.raises(ResultError, match=r"10 rows, to t = 0.009 s, are kept in the file"):
+        with pytest.raises(ResultError, match=r"10 rows, to t = 0.009 s, are in the file"):
             recorder.flush()
         monkeypatch.undo()
         check(recorder.close(), 10)
@@ -232,7 +232,7 @@ while True:
     assert process.returncode == -signal.SIGKILL
     result = Result.from_hdf5(file)
     assert result.length >= written
-    assert "never closed" in str(result.info["stopped"])
+    assert "not closed" in str(result.info["stopped"])
     expected = np.arange(result.length)
     assert np.array_equal(result.t, expected)
     assert all(np.array_equal(result[path], expected) for path in result)
@@ -285,9 +285,9 @@ print(kept, result.length, len(result["s3"]), result.info["stopped"] is not None
     kept, length, read, stopped = numbers.split()
     assert (length, read, stopped) == (kept, kept, "True")
     if int(kept):
-        assert f"{kept} rows, to t = {int(kept) - 1:g} s, are kept in the file." in message
+        assert f"{kept} rows, to t = {int(kept) - 1:g} s, are in the file." in message
     else:
-        assert "no row was kept" in message
+        assert "no row was recorded" in message
     result = Result.from_hdf5(file)
     assert "recording stops" in str(result.info["stopped"])
     assert all(np.array_equal(result[path], np.arange(int(kept))) for path in result)
@@ -318,7 +318,7 @@ except ResultError as error:
 print(r.close().length)
 """)
     assert done.returncode == 0, done.stderr
-    assert "no row was kept" in done.stdout
+    assert "no row was recorded" in done.stdout
     assert done.stdout.endswith("\n0\n")
 
 

@@ -61,7 +61,7 @@ except ResultError as error:
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        assert "larger than the system allows. Nothing was changed there." in done.stdout
+        assert "larger than the system allows. The file is unchanged." in done.stdout
         assert target.read_bytes() == earlier
         assert list(tmp_path.iterdir()) == [target]
 

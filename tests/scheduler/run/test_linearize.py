@@ -383,19 +383,19 @@ def with_block(block, **rate) -> Diagram:
 @pytest.mark.parametrize(
     ("diagram", "options", "message"),
     [
-        (lambda: sampled_loop(True), {}, r"`gain` \(Gain\) is sampled.* give period="),
-        (lambda: with_block(UnitDelay()), {}, r"`block` \(UnitDelay\) is sampled.* give period="),
+        (lambda: sampled_loop(True), {}, r"`gain` \(Gain\) is sampled.* set period="),
+        (lambda: with_block(UnitDelay()), {}, r"`block` \(UnitDelay\) is sampled.* set period="),
         (
             lambda: sampled_loop(True),
             {"period": 0.15},
-            r"0.15 s is no whole multiple of that of `gain`, 0.1 s",
+            r"0.15 s is not an integer multiple of the period of `gain`, 0.1 s",
         ),
         (
             lambda: with_block(ZeroOrderHold(), period=PERIOD, offset=0.05),
             {"period": PERIOD},
-            r"0.1 s is no whole multiple of that of `block`, 0.1 s \+ 0.05 s",
+            r"0.1 s is not an integer multiple of the period of `block`, 0.1 s \+ 0.05 s",
         ),
-        (pi_loop, {"period": 0.015}, r"0.015 s is not a whole multiple of the step, 0.01 s"),
+        (pi_loop, {"period": 0.015}, r"0.015 s is not an integer multiple of the step, 0.01 s"),
         (
             lambda: sampled_loop(True),
             {"period": PERIOD, "at": 0.25},
@@ -404,15 +404,19 @@ def with_block(block, **rate) -> Diagram:
         (
             lambda: with_block(TransportDelay(0.1)),
             {},
-            r"`block` \(TransportDelay\) has memory that is no smooth state",
+            r"`block` \(TransportDelay\) has discrete memory that is not a smooth state",
         ),
         (
             lambda: with_block(TransportDelay(0.1)),
             {"period": 0.1},
-            r"`block` \(TransportDelay\) has memory that is no smooth state",
+            r"`block` \(TransportDelay\) has discrete memory that is not a smooth state",
         ),
-        (pi_loop, {"at": -1.0}, r"t = -1 s lies before the start, 0 s"),
-        (pi_loop, {"at": "now"}, r"at is a time in seconds, or values by path, not 'now'"),
+        (pi_loop, {"at": -1.0}, r"t = -1 s is before the start time, 0 s"),
+        (
+            pi_loop,
+            {"at": "now"},
+            r"`at` must be a time in s or a mapping of values by path, got 'now'",
+        ),
         (pi_loop, {"at": {"p.kk": 1.0}}, r"no parameter or input `p.kk`. Did you mean `p.k`"),
         (pi_loop, {"inputs": ["referenz"]}, r"no source block or input `referenz`. Did you mean"),
         (pi_loop, {"outputs": ["plantt"]}, r"no output `plantt`. Did you mean"),
@@ -500,7 +504,7 @@ def test_a_sampled_block_and_a_continuous_one_over_a_period():
     lag = linearize(StateSpace([[-2.0]], [1.0], [1.0]), period=0.25)
     assert np.allclose(lag.A, np.exp(-0.5), rtol=0, atol=1e-9)
     assert np.allclose(lag.B, (1 - np.exp(-0.5)) / 2, rtol=0, atol=1e-9)
-    with pytest.raises(BiellaError, match=r"is sampled.*give period="):
+    with pytest.raises(BiellaError, match=r"is sampled.*set period="):
         linearize(DiscreteIntegrator())
 
 
@@ -516,7 +520,7 @@ def test_the_operating_point_of_a_block_is_given_by_its_own_names():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linearize("plant"), "wants a Diagram or a block, got 'plant'"),  # type: ignore[arg-type]
+        (lambda: linearize("plant"), "requires a Diagram or a block, got 'plant'"),  # type: ignore[arg-type]
         (lambda: linearize(Pendulum(1, 1), ["torqe"]), "no input `torqe`. Did you mean `torque`"),
         (
             lambda: linearize(Pendulum(1, 1), None, ["angel"]),
@@ -547,5 +551,9 @@ def test_a_counter_is_no_smooth_state():
     d = pi_loop()
     counter = d.add(Counter(), name="counter")
     d.connect(d.input("event", kind="boolean"), *[counter[n] for n in counter.input_index])
-    with pytest.raises(BiellaError, match=r"`counter` \(Counter\) has memory that is no smooth"):
+    with pytest.raises(
+        BiellaError,
+        match=r"`counter` \(Counter\) has discrete memory that is "
+        "not a smooth",
+    ):
         linearize(d, period=0.1)

@@ -170,7 +170,7 @@ def test_side_that_is_not_taken_does_not_leak():
     assert evaluate("1/x if x != 0 else 5", {"x": 0.0}) == 5.0
     assert evaluate("where(x > 0, log(x), -1)", {"x": -2.0}) == -1.0
     assert evaluate("x > 0 and 1/x > 2", {"x": 0.0}) == 0.0
-    with pytest.raises(BlockError, match=r"`f` \(Expression\) gave a value that is not finite"):
+    with pytest.raises(BlockError, match=r"`f` \(Expression\) returned a value that is not finite"):
         evaluate("1/x", {"x": 0.0})
 
 

@@ -42,7 +42,7 @@ def test_product_and_divide(run_block: Any) -> None:
 
 
 def test_division_by_zero_stops(run_block: Any) -> None:
-    with pytest.raises(BlockError, match=r"`block` \(Divide\) gave a value that is not finite"):
+    with pytest.raises(BlockError, match=r"`block` \(Divide\) returned a value that is not finite"):
         run_block(Divide(), [1.0, 1.0], [2.0, 0.0])
 
 
@@ -76,7 +76,7 @@ def test_same_units_are_wanted() -> None:
     largest = d.add(MinMax("max"), name="largest")
     d.connect(d.add(Constant(1.0, unit="N"), name="force"), largest["u1"])
     d.connect(d.add(Constant(1.0, unit="m"), name="length"), largest["u2"])
-    with pytest.raises(DiagramError, match=r"`largest.u2` wants 1 signal in N"):
+    with pytest.raises(DiagramError, match=r"`largest.u2` expects 1 signal in N"):
         d.compile()
 
 
@@ -111,7 +111,7 @@ def test_convert_joins_kinds() -> None:
     flag = d.add(Constant(True), name="flag")
     gain = d.add(Gain(3.0), name="gain")
     d.connect(flag, gain)
-    with pytest.raises(DiagramError, match=r"wants a real signal, but `flag\.y` is boolean"):
+    with pytest.raises(DiagramError, match=r"expects a real signal, but `flag\.y` is boolean"):
         d.compile()
     d = Diagram()
     convert = d.add(Convert("real"))

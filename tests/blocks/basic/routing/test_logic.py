@@ -265,5 +265,5 @@ def test_real_signal_is_no_condition():
     d = Diagram("test")
     edge = d.add(Edge(), name="edge")
     d.connect(d.input("speed"), edge)
-    with pytest.raises(DiagramError, match=r"`edge.u` wants a boolean signal.*Put a Compare"):
+    with pytest.raises(DiagramError, match=r"`edge.u` expects a boolean signal.*Put a Compare"):
         d.compile()

@@ -42,7 +42,7 @@ def test_mux_of_given_widths():
     with feed(Mux([2, 1]), 2, 1).compile().instantiate() as instance:
         count_up(instance)
         np.testing.assert_array_equal(instance.get("b"), [1, 2, 3])
-    with pytest.raises(DiagramError, match=r"`b.u1` wants 2 signals, but `u1` gives 3"):
+    with pytest.raises(DiagramError, match=r"`b.u1` expects 2 signals, but `u1` provides 3"):
         feed(Mux([2, 1]), 3, 1).compile()
 
 

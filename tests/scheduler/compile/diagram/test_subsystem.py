@@ -596,14 +596,14 @@ def empty() -> Diagram:
         (
             ramp,
             {"trigger": "rising"},
-            r"`sub.x` has continuous states, but is in a triggered .* no time",
+            r"`sub.x` has continuous states, but is in a triggered .* time does not advance",
         ),
         (
             lambda: counter(0.2),
             {"trigger": "rising"},
-            r"`sub.(total|delay)` is in a triggered subsystem and cannot have a period",
+            r"`sub.(total|delay)` is in a triggered subsystem and cannot have its own period",
         ),
-        (empty, {"enable": True}, r"conditional subsystem `sub` has no blocks inside"),
+        (empty, {"enable": True}, r"conditional subsystem `sub` contains no blocks"),
     ],
 )
 def test_what_cannot_be_inside_is_refused(inner, options, message):
@@ -627,8 +627,8 @@ def test_a_control_signal_is_checked_like_any_other_wire():
     d.connect(d.add(Constant([1.0, 2.0]), name="pair"), other["trigger"])
     with pytest.raises(DiagramError) as info:
         d.compile()
-    assert "`sub.enable` wants a boolean signal, but `real.y` is real" in str(info.value)
-    assert "`other.trigger` wants 1 signal, but `pair.y` gives 2 signals" in str(info.value)
+    assert "`sub.enable` expects a boolean signal, but `real.y` is real" in str(info.value)
+    assert "`other.trigger` expects 1 signal, but `pair.y` provides 2 signals" in str(info.value)
 
 
 def test_an_input_of_a_subsystem_is_checked_like_any_other_wire():
@@ -639,7 +639,7 @@ def test_an_input_of_a_subsystem_is_checked_like_any_other_wire():
     sub = d.add(Subsystem(inner), name="sub")
     d.connect(d.add(Constant(1.0, unit="m"), name="c"), sub["u"])
     with pytest.raises(
-        DiagramError, match=r"`sub.u` wants 1 signal in rad/s, but `c.y` gives .* m"
+        DiagramError, match=r"`sub.u` expects 1 signal in rad/s, but `c.y` provides .* m"
     ):
         d.compile()
 
@@ -648,7 +648,7 @@ def test_a_subsystem_that_only_passes_on_its_own_output_is_refused():
     d = Diagram()
     sub = d.add(Subsystem(empty()), name="sub")
     d.connect(sub["y"], sub["u"], d.add(Gain(1.0), name="k"))
-    with pytest.raises(DiagramError, match=r"`sub.u` is fed by itself"):
+    with pytest.raises(DiagramError, match=r"`sub.u` is connected to itself"):
         d.compile()
 
 
@@ -673,7 +673,7 @@ def test_an_input_that_came_after_its_subsystem_is_refused():
 def test_a_source_that_is_all_of_a_conditional_subsystem_stays_a_block():
     inner = Diagram("constant")
     inner.output("y", inner.add(Constant(2.0), name="c"))
-    with pytest.raises(DiagramError, match=r"`sub` has no blocks inside: put them outside"):
+    with pytest.raises(DiagramError, match=r"`sub` contains no blocks: move the sources out"):
         around(inner, enable=True).compile(inputs=["sub.c"])
 
 
@@ -683,7 +683,7 @@ def test_a_source_that_is_all_of_a_conditional_subsystem_stays_a_block():
         ({"enable": True, "reset": "rising"}, "one of enable, trigger and reset"),
         ({"trigger": "level"}, "use enable=True"),
         ({"reset": "up"}, "reset is one of rising, falling, either, level, not 'up'"),
-        ({"enable": True, "outputs": "kept"}, "each 'held' or 'reset'"),
+        ({"enable": True, "outputs": "kept"}, "each be 'held' or 'reset'"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
@@ -694,5 +694,5 @@ def test_wrong_options_are_refused(options, message):
 def test_an_inner_input_with_the_name_of_the_control_is_refused():
     inner = counter()
     inner.input("enable")
-    with pytest.raises(DiagramError, match="has an input called `enable` itself"):
+    with pytest.raises(DiagramError, match="the name `enable` is reserved"):
         Subsystem(inner, enable=True)

@@ -160,14 +160,14 @@ def channel(rig, side, name, **values):
          "[devices.drive]: channel `speed`: message `Motion` has no signal `Sped`. Did you mean "
          "`Speed`? Signals: Speed, Angle."),
         (lambda r: channel(r, "receive", "speed", signal="Angle"),
-         "[devices.drive]: channel `speed` is in rad/s, but the DBC file gives rad: say so with "
-         "unit and scale."),
+         "[devices.drive]: channel `speed` is in rad/s, but in rad in the DBC file: set unit "
+         "and scale of the channel."),
         (lambda r: channel(r, "send", "torque", safe=400, limits=[-500, 500]),
          "[devices.drive]: the safe values do not fit the message: message `Command`: "),
         (lambda r: r["devices"]["drive"].update(dbc="none.dbc"),
          "[devices.drive]: there is no file `none.dbc`."),
         (lambda r: r["devices"]["drive"].pop("channel"),
-         "[devices.drive] channel: is missing: which bus of it, such as can0."),
+         "[devices.drive] channel: is missing: bus of the interface, such as can0."),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_dbc_is_a_problem_of_the_binding(rig, change, message):

@@ -257,7 +257,7 @@ def test_a_number_that_does_not_fit_ends_the_run_or_saturates(ticks, plc):
     plc.switch_on()
     out = {"kind": "holding", "address": 5, "type": "int16", "safe": 0.0, "scale": 0.1}
     d, table = bench({"p": 4000.0}, {}, {"p": out}, plc.port, on_loss="hold")
-    with pytest.raises(ticks.ended, match=r"`p` \(to it\): 4000 is beyond its limit 3276.7"):
+    with pytest.raises(ticks.ended, match=r"`p` \(to it\): 4000 exceeds its limit 3276.7"):
         ticks(open_binding(d, table)).advance(1)
     assert plc.requests(6) <= {(6, 5, 1)}
     out["saturate"] = True
@@ -313,7 +313,7 @@ def end_of(run, ticks):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        (ExcCodes.ILLEGAL_ADDRESS, "code 2: it has no such address"),
+        (ExcCodes.ILLEGAL_ADDRESS, "code 2: invalid address"),
         (ExcCodes.DEVICE_BUSY, "code 6: it is busy"),
     ],
 )
@@ -323,7 +323,7 @@ def test_a_refusal_is_a_loss_with_its_reason(ticks, plc, code, reason):
     advance_until(run, lambda k: k < 0, ["k"])
     plc.refuses = code
     why = end_of(run, ticks)
-    assert f"device `plc` is gone: Refused: unit {UNIT} refuses to" in why
+    assert f"device `plc` is disconnected: Refused: unit {UNIT} rejected the request to" in why
     assert reason in why
 
 
@@ -335,7 +335,7 @@ def test_safe_values_go_out_also_after_one_that_is_refused(ticks, plc):
         "r": {"kind": "holding", "address": 30, "type": "int16", "safe": 5},
     }
     run = ticks(open_binding(*bench({"p": 1.0, "r": 2.0}, {}, outputs, plc.port)))
-    assert "refuses to write holding 11, code 4: it has failed" in end_of(run, ticks)
+    assert "rejected the request to write holding 11, code 4: it has failed" in end_of(run, ticks)
     wait_for(lambda: plc.read(3, 30, 1) == [5])
 
 
@@ -347,7 +347,7 @@ def test_what_is_not_finite_is_no_data(ticks, plc, value):
     plc.doubles = False
     plc.inputs[:2] = words("f", value)
     why = end_of(run, ticks)
-    assert f"channel `y` reads {value}, which is no data" in why
+    assert f"channel `y` reads {value}, which is not a number" in why
     assert math.isfinite(run.instance.get("k"))
 
 
@@ -493,23 +493,25 @@ def device(table, **values):
     ("change", "message"),
     [
         (lambda t: channel(t, "receive", "y", type="int8"),
-         "[devices.plc.receive.y] type: is one of int16, uint16, int32, uint32, float32, float64, "
-         "bit, not 'int8'. Did you mean `int32` or `int16`?"),
+         "[devices.plc.receive.y] type: must be one of int16, uint16, int32, uint32, float32, "
+         "float64, "
+         "bit, got 'int8'. Did you mean `int32` or `int16`?"),
         (lambda t: channel(t, "receive", "y", kind="register"),
-         "[devices.plc.receive.y] kind: is one of holding, input, coil, discrete, not 'register'."),
+         "[devices.plc.receive.y] kind: must be one of holding, input, coil, discrete, got "
+         "'register'."),
         (lambda t: channel(t, "receive", "y", address=400001),
          "[devices.plc.receive.y] address: must be between 0 and 65535, got 400001."),
         (lambda t: channel(t, "receive", "y", address=65535),
          "[devices.plc]: channel `y` ends at input 65536, but the last address is 65535."),
         (lambda t: channel(t, "receive", "y", type=None) or t["devices"]["plc"]["receive"]["y"].pop(
             "type"),
-         "[devices.plc]: channel `y`: type is missing: what stands in the register, one of int16, "
+         "[devices.plc]: channel `y`: type is missing: the type of the register, one of int16, "
          "uint16, int32, uint32, float32, float64."),
         (lambda t: channel(t, "receive", "y", type="bit"),
-         "[devices.plc]: channel `y`: what stands at kind `input` is never a bit, not bit."),
+         "[devices.plc]: channel `y`: the type for kind `input` must be a numeric type, got bit."),
         (lambda t: channel(t, "receive", "y", kind="coil"),
-         "[devices.plc]: channel `y`: what stands at kind `coil` is a bit: leave out type, or say "
-         "\"bit\", not float32."),
+         "[devices.plc]: channel `y`: the type for kind `coil` must be a bit: omit type, or "
+         'set it to "bit", got float32.'),
         (lambda t: channel(t, "send", "u", kind="input"),
          "[devices.plc]: channel `u`: an input register cannot be written: kind is \"holding\" or "
          "\"coil\" for outputs."),
@@ -528,7 +530,7 @@ def device(table, **values):
          "[devices.plc]: has neither: say host = \"…\" for Modbus TCP, or serial = \"…\" for a "
          "serial line (RTU)."),
         (lambda t: t["devices"]["plc"].pop("host") and device(t, serial="/dev/x", unit_id=0),
-         "[devices.plc]: unit_id is 0, but units on a serial line have 1 to 247."),
+         "[devices.plc]: unit_id is 0, but must be 1 to 247 on a serial line."),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_a_problem_of_the_binding(change, message):
@@ -568,18 +570,20 @@ def test_what_is_not_there_is_said_before_a_run(plc):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(
-        DeviceError, match=rf"nothing answers at 127\.0\.0\.1:{port}; see that it is on"
+        DeviceError,
+        match=rf"no response from 127\.0\.0\.1:{port}; check that the device is "
+        f"switched on",
     ):
         open_binding(loop(), rig(port))
     table = rig(serial="/dev/no_such_line")
     del table["devices"]["plc"]["host"]
-    with pytest.raises(DeviceError, match="/dev/no_such_line does not open; see that"):
+    with pytest.raises(DeviceError, match="/dev/no_such_line cannot be opened; check that"):
         open_binding(loop(), table)
     plc.switch_on()
     table = rig(plc.port)
     channel(table, "receive", "y", address=40000)
     with pytest.raises(
-        DeviceError, match="refuses to read input 40000 to 40001, code 2: it has no"
+        DeviceError, match="rejected the request to read input 40000 to 40001, code 2: invalid"
     ):
         open_binding(loop(), table)
     with pytest.raises(DeviceError, match="unit 9 "):

@@ -238,7 +238,7 @@ def test_inputs_may_be_vectors_and_whole(ticks, plant):
 def test_a_number_that_does_not_fit_ends_the_run_or_saturates(ticks, plant):
     out = {"node": node("uint16"), "safe": 0.0, "scale": 0.1}
     d, table = bench({"p": -1.0}, {}, {"p": out}, plant.url, on_loss="hold")
-    with pytest.raises(ticks.ended, match=r"`p` \(to it\): -1 is beyond its limit 0"):
+    with pytest.raises(ticks.ended, match=r"`p` \(to it\): -1 exceeds its limit 0"):
         ticks(open_binding(d, table)).advance(1)
     out["saturate"] = True
     d, table = bench({"p": 1e6}, {}, {"p": out}, plant.url)
@@ -278,14 +278,14 @@ def test_a_server_that_goes_and_comes_back(ticks, plant):
 @pytest.mark.parametrize(
     ("value", "kind", "status", "reason"),
     [
-        (math.nan, "Double", 0, "channel `y` reads nan, which is no data"),
-        (-math.inf, "Double", 0, "channel `y` reads -inf, which is no data"),
+        (math.nan, "Double", 0, "channel `y` reads nan, which is not a number"),
+        (-math.inf, "Double", 0, "channel `y` reads -inf, which is not a number"),
         (3.0, "Double", ua.StatusCodes.BadSensorFailure, "is not good: BadSensorFailure"),
         (3.0, "Double", ua.StatusCodes.UncertainLastUsableValue,
          "is not good: UncertainLastUsableValue"),
-        ("3.0", "String", 0, "channel `y` is of type String, which is no number"),
+        ("3.0", "String", 0, "channel `y` is of type String, which is not numeric"),
         ([3.0, 4.0], "Double", 0, "channel `y` has 2 values, but its width is 1"),
-        (None, "Null", 0, "channel `y` is of type Null, which is no number"),
+        (None, "Null", 0, "channel `y` is of type Null, which is not numeric"),
     ],
 )  # fmt: skip
 def test_what_is_no_good_number_is_never_data(ticks, plant, value, kind, status, reason):
@@ -302,7 +302,7 @@ def test_what_is_no_good_number_is_never_data(ticks, plant, value, kind, status,
 
     with pytest.raises(ticks.ended) as error:
         wait_for(go_on)
-    assert "device `cell` is gone: DeviceError: " in str(error.value)
+    assert "device `cell` is disconnected: DeviceError: " in str(error.value)
     assert reason in str(error.value)
     assert all(-2.0 <= k < 0 for (k,) in last)
     bound.close()
@@ -395,7 +395,9 @@ def test_a_user_has_a_password(ticks, plant, monkeypatch):
     advance_until(ticks(bound), lambda k: k < 0, ["k"])
     assert "secret" not in str(bound.describe())
     monkeypatch.setenv("CELL_PASSWORD", "guessed")
-    with pytest.raises(DeviceError, match="cannot be opened: DeviceError: the server says BadUser"):
+    with pytest.raises(
+        DeviceError, match="cannot be opened: DeviceError: the server returned BadUser"
+    ):
         open_binding(loop(), table)
 
 
@@ -406,10 +408,10 @@ def test_a_user_has_a_password(ticks, plant, monkeypatch):
          "`y`: the server has no node nsu=.*none .BadNodeIdUnknown"),
         (("receive", "y", "nsu=http://example.com/plan;s=y"),
          "`y`: the server has no namespace `http://example.com/plan`. Did you mean .*plant"),
-        (("receive", "y", node("box")), "`y`: node .*box is no variable"),
-        (("receive", "y", node("text")), "`y` is of type String, which is no number"),
+        (("receive", "y", node("box")), "`y`: node .*box is not a variable"),
+        (("receive", "y", node("text")), "`y` is of type String, which is not numeric"),
         (("receive", "y", node("row")), "`y` has 2 values, but its width is 1"),
-        (("send", "u", node("text")), "`u`: node .*text is of type String, which is no number"),
+        (("send", "u", node("text")), "`u`: node .*text is of type String, which is not numeric"),
         (("send", "u", node("fixed")), "`u`: node .*fixed may not be written by this user"),
     ],
 )  # fmt: skip
@@ -423,7 +425,9 @@ def test_what_the_server_has_not_is_said_before_a_run(plant, channel, message):
 
 def test_a_server_that_is_not_there_is_said_before_a_run(plant):
     plant.switch(False)
-    with pytest.raises(DeviceError, match="; see that the server is on, and there"):
+    with pytest.raises(
+        DeviceError, match="; check that the server is running and the address is correct"
+    ):
         open_binding(loop(), rig(plant.url))
 
 
@@ -431,24 +435,26 @@ def test_a_server_that_is_not_there_is_said_before_a_run(plant):
     ("change", "message"),
     [
         ({"url": "http://127.0.0.1:4840"},
-         '[devices.cell]: url is "http://127.0.0.1:4840", but wants opc.tcp://host:port; most '
-         "servers have 4840."),
+         '[devices.cell]: url is "http://127.0.0.1:4840", but must be opc.tcp://host:port; the '
+         "default port is 4840."),
         ({"url": "opc.tcp://plc"},
-         '[devices.cell]: url is "opc.tcp://plc", but wants opc.tcp://host:port; most servers have '
-         "4840."),
+         '[devices.cell]: url is "opc.tcp://plc", but must be opc.tcp://host:port; the default '
+         "port is 4840."),
         ({"url": "opc.tcp://anna:secret@plc"},
-         "[devices.cell]: url has a user in it, and would be in every log: say user = …"),
-        ({"password_env": "PATH"}, "[devices.cell]: password_env is given, but no user."),
+         "[devices.cell]: url contains a user name, which would be written to logs: use user "
+         "= … instead"),
+        ({"password_env": "PATH"}, "[devices.cell]: password_env requires user."),
         ({"user": "anna", "password_env": "NO_SUCH_VARIABLE"},
-         "[devices.cell]: there is no environment variable `NO_SUCH_VARIABLE`: it is to have the "
-         "password of the user. In a shell: export NO_SUCH_VARIABLE=…"),
+         "[devices.cell]: there is no environment variable `NO_SUCH_VARIABLE`: it must "
+         "contain the password of the user. In a shell: export NO_SUCH_VARIABLE=…"),
         ({"receive": {"y": {"node": "Motor.Speed"}}},
-         "[devices.cell]: channel `y`: `Motor.Speed` is no node id. One is ns=2;s=Motor.Speed, "
+         "[devices.cell]: channel `y`: `Motor.Speed` is not a node id. Examples: "
+         "ns=2;s=Motor.Speed, "
          "ns=2;i=1001, or with the name of a namespace nsu=http://example.com/motor;s=Speed."),
         ({"receive": {"y": {"node": "ns=2;i=5"}, "z": {"node": "i=5;ns=2"}}},
          "[devices.cell]: channels `y` and `z` both read node i=5;ns=2."),
         ({"receive": {"y": {}}},
-         "[devices.cell.receive.y] node: is missing: its node id, as ns=2;s=Motor.Speed."),
+         "[devices.cell.receive.y] node: is missing: node id, such as ns=2;s=Motor.Speed."),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_a_problem_of_the_binding(change, message):

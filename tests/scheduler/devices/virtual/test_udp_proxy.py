@@ -106,7 +106,7 @@ def test_addresses():
     assert read_address("[::1]:7") == ("::1", 7)
     assert read_address("board.local:80") == ("board.local", 80)
     for wrong in ("", "x", "a:b", "1:99999", "1:-1"):
-        with pytest.raises(BiellaError, match="is no address"):
+        with pytest.raises(BiellaError, match="is not an address"):
             read_address(wrong)
 
 
@@ -201,7 +201,7 @@ def test_from_the_shell():
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
     assert process.returncode == 0
-    assert rest == "to device: 1 arrived, 1 passed\nto host: nothing came\n"
+    assert rest == "to device: 1 arrived, 1 passed\nto host: no datagrams\n"
     end.close()
     wrong = subprocess.run(
         [*command, "--listen", "0", "--to", "1", "--drop", "2"], capture_output=True, text=True

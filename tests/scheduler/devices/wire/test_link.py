@@ -275,7 +275,7 @@ def test_what_does_not_fit_float32_ends_the_run(connect):
     device, end, peer = connect()
     meet(device, end, peer, 0.0)
     assert device.give(1e39) != OK
-    assert "channel `out0` (to it): 1e+39 does not fit the wire" in device.why
+    assert "channel `out0` (to it): 1e+39 exceeds the range of the wire format" in device.why
 
 
 def spoil(draw: random.Random, good: bytes, peer: Peer) -> bytes:

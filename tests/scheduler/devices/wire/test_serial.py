@@ -151,7 +151,7 @@ def test_a_port_has_one_owner(line):
     handle, message = open_serial(end, 1, 1)
     assert handle is None
     assert message.startswith(f"serial port {end.path}: ")
-    assert "another program has opened it for itself" in message
+    assert "another program uses it exclusively" in message
 
 
 def test_a_closed_port_can_be_opened_again(line):
@@ -166,9 +166,10 @@ def test_a_closed_port_can_be_opened_again(line):
 def test_what_cannot_be_opened(tmp_path, end, kind):
     path, baud, ins = str(end.path), 115200, 1
     words = {
-        "missing": "No such file or directory; is it plugged in? On Linux, ls /dev/serial/by-id",
-        "file": "it is no serial port",
-        "baud": "-1 is no baud rate",
+        "missing": "No such file or directory; check that it is plugged in: on Linux, ls "
+        "/dev/serial/by-id",
+        "file": "it is not a serial port",
+        "baud": "-1 is not a baud rate",
         "long": "the name is too long",
         "values": "device `board`: a frame has 0 to 255 values",
     }[kind]
@@ -200,7 +201,7 @@ def test_a_device_that_is_unplugged_comes_back(line):
     end.pull_out()
     device.take(1)
     assert device.values[ALIVE] == 0
-    assert device.why.startswith("device `board` is gone: it was unplugged")
+    assert device.why.startswith("device `board` is disconnected: it was unplugged")
     for _ in range(5):
         assert device.give(1.0) == OK
         assert device.take(2) == {}
@@ -234,7 +235,7 @@ def test_a_device_unplugged_between_take_and_give(line):
     device, end, _ = line
     end.pull_out()
     assert device.give(1.0) == OK
-    assert "is gone" in device.why
+    assert "is disconnected" in device.why
     assert device.counts["losses"] == 1
 
 

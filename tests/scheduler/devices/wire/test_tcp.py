@@ -119,7 +119,7 @@ def test_a_device_that_is_not_there_yet_is_silent_and_is_found_when_it_comes(end
         assert device.counts["losses"] == 1
         assert device.why.startswith("device `board` is lost: no frame since the start, 0.011 s")
         assert device.why.endswith(
-            f": 127.0.0.1:{end.port} refuses the connection: no program listens there"
+            f": 127.0.0.1:{end.port} refuses the connection: no program listens on this port"
         )
         end.listen()
 
@@ -166,7 +166,7 @@ def test_a_device_that_connects_and_is_silent_is_not_commanded_to_be_away(end, w
     with Device(handle, 1, 1, timeout=10 * MS) as device:
         device.take(0)
         device.take(11 * MS)
-        assert device.why.endswith("(timeout 0.01 s; refused so far: 0 corrupt, 0 stale)")
+        assert device.why.endswith("(timeout 0.01 s; rejected so far: 0 corrupt, 0 stale)")
 
 
 def test_a_device_that_does_not_answer_holds_up_no_tick():
@@ -185,7 +185,7 @@ def test_a_device_that_does_not_answer_holds_up_no_tick():
                 assert device.take(tick * MS) == {} and device.give(1.0) == OK
             device.take(11 * MS)
             assert device.status != OK
-            assert device.why.endswith("has not answered yet")
+            assert device.why.endswith("has not responded yet")
             assert device.counts == {"dropped": 11, "losses": 1}
 
 
@@ -195,7 +195,7 @@ def test_one_that_listens_says_that_nobody_came():
         device.take(0)
         device.take(11 * MS)
         assert device.status != OK
-        assert device.why.endswith(f"nobody has connected to 127.0.0.1:{port}")
+        assert device.why.endswith(f"no device has connected to 127.0.0.1:{port}")
 
 
 def test_who_answers_waits_for_its_host(end):
@@ -366,7 +366,7 @@ def test_a_peer_that_ends_and_comes_back(line, way):
     device.take(2 * MS)
     assert device.values[ALIVE] == 0
     place = f"127.0.0.1:{end.port}" if way is dial else "127.0.0.1:"
-    assert device.why.startswith(f"device `board` is gone: {place}")
+    assert device.why.startswith(f"device `board` is disconnected: {place}")
     assert device.why.endswith("closed the connection")
     for _ in range(5):
         assert device.give(1.0) == OK
@@ -402,7 +402,7 @@ def test_a_connection_that_breaks_between_take_and_give(line):
     end.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     end.hang_up()  # reset
     assert device.give(1.0) == OK
-    assert device.why.endswith("broke the connection off, as when its program ends")
+    assert device.why.endswith("reset the connection, for example because its program ended")
     assert device.counts["losses"] == 1 and device.counts["dropped"] == 1
 
 
@@ -670,7 +670,7 @@ def test_waiting_ends_when_somebody_connects(end):
         end.hang_up()
         assert device.wait(far()) == 1
         device.take(2 * MS)
-        assert "is gone" in device.why
+        assert "is disconnected" in device.why
         end.connect(port)
         device.wait(0)
         assert parse(end.frames()[0]).flags == SAFE
@@ -771,7 +771,7 @@ def test_a_device_that_is_never_there_is_told_with_what_to_look_at(end):
     with pytest.raises(
         DeviceError,
         match=r"is lost: no frame since the start.*:\d+ refuses the connection: no program "
-        r"listens there\. It was never heard: .*on_loss = 'hold'",
+        r"listens on this port\. No frame was ever received: .*on_loss = 'hold'",
     ):
         run_realtime(loop(3.0), bind=rig(host=end.host, port=end.port, timeout=0.2)).wait()
 
@@ -786,7 +786,7 @@ def test_a_run_whose_device_ends_is_reported_why(end):
         end.hang_up()
         with pytest.raises(
             DeviceError,
-            match=r"is gone: 127.0.0.1:\d+ (closed the connection|broke the connection off)",
+            match=r"is disconnected: 127.0.0.1:\d+ (closed the connection|reset the connection)",
         ):
             run.wait()
 
@@ -795,16 +795,22 @@ def test_a_run_whose_device_ends_is_reported_why(end):
     "options, problem",
     [
         ({}, "port: is missing: the device's, where we connect to it; or bind_port, ours, where"),
-        ({"port": 5000}, "host: is missing: the device's address, where port is."),
+        ({"port": 5000}, "host: is missing: set the address of the device for port."),
         ({"host": "x"}, "port: is missing"),
-        ({"host": "x:5000"}, 'host: has no port in it: write host = "x" and port = 5000.'),
+        ({"host": "x:5000"}, 'host: must not contain a port: write host = "x" and port = 5000.'),
         ({"host": "192.0.2.7", "bind_port": 5}, "bind: is missing: 192.0.2.7 is another machine."),
-        ({"host": "x", "port": 5000, "bind_port": 5001}, "bind_port: is given beside port: either"),
-        ({"host": "x", "port": 5, "bind": "y"}, "bind: is for a device that connects to us, at"),
+        (
+            {"host": "x", "port": 5000, "bind_port": 5001},
+            "bind_port: cannot be combined with port: either",
+        ),
+        ({"host": "x", "port": 5, "bind": "y"}, "bind: is used only with bind_port"),
         ({"host": "x", "port": 65536}, "port: must be between 0 and 65535, got 65536."),
         ({"bind_port": -1}, "bind_port: must be between 0 and 65535, got -1."),
-        ({"bind_port": 5, "listen": 5}, "listen: is no option of the driver `tcp`. Options: host"),
-        ({"bind_port": 5, "role": "slave"}, "role: is one of host, device, not 'slave'"),
+        (
+            {"bind_port": 5, "listen": 5},
+            "listen: is not an option of the driver `tcp`. Options: host",
+        ),
+        ({"bind_port": 5, "role": "slave"}, "role: must be one of host, device, got 'slave'"),
     ],
 )
 def test_what_is_wrong_in_a_binding(options, problem):
@@ -824,14 +830,14 @@ def test_a_binding_in_order_has_no_problems():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({}, "give the port of the device, or the bind_port at which it finds us"),
-        ({"port": 5, "host": "127.0.0.1", "bind_port": 6}, "give the port of the device, or the"),
-        ({"port": 5}, "give the host of the device"),
-        ({"port": 5, "host": "127.0.0.1", "bind": "127.0.0.1"}, "bind is for a device that conn"),
-        ({"port": 65536, "host": "127.0.0.1"}, "a port is a number from 1 to 65535"),
-        ({"bind_port": -1}, "a port is a number from 1 to 65535"),
-        ({"bind_port": 5000, "host": "192.0.2.7"}, "192.0.2.7 is another machine: give `bind`"),
-        ({"bind_port": 5000, "bind": "192.0.2.7"}, "bind takes an address of this machine"),
+        ({}, "set the port of the device, or bind_port for a device that connects to this program"),
+        ({"port": 5, "host": "127.0.0.1", "bind_port": 6}, "set the port of the device, or "),
+        ({"port": 5}, "set the host of the device"),
+        ({"port": 5, "host": "127.0.0.1", "bind": "127.0.0.1"}, "bind is used only with bind_port"),
+        ({"port": 65536, "host": "127.0.0.1"}, "a port must be a number from 1 to 65535"),
+        ({"bind_port": -1}, "a port must be a number from 1 to 65535"),
+        ({"bind_port": 5000, "host": "192.0.2.7"}, "192.0.2.7 is another machine: set `bind`"),
+        ({"bind_port": 5000, "bind": "192.0.2.7"}, "bind must be an address of this machine"),
         ({"port": 5000, "host": "300.1.2.3.4"}, "address 300.1.2.3.4: "),
     ],
 )
@@ -844,7 +850,7 @@ def test_what_cannot_be_opened(options, words):
 def test_a_port_that_is_taken_and_frames_that_are_too_long(end):
     handle, message = open_tcp(1, 1, bind_port=end.port)
     assert handle is None
-    assert "another program has it, choose another bind_port" in message
+    assert "another program uses it, choose another bind_port" in message
     handle, message = open_tcp(256, 1, bind_port=free_tcp_port())
     assert handle is None and "a frame has 0 to 255 values" in message
 

@@ -205,7 +205,7 @@ def test_a_text_device_that_is_unplugged_comes_back(end):
         assert device.take(0) == {0: 1.0, 1: 2.0}
         end.pull_out()
         device.take(1)
-        assert "is gone" in device.why
+        assert "is disconnected" in device.why
         end.plug_in()
         sent = device.counts.get("sent", 0)
 

@@ -172,13 +172,13 @@ def test_datagrams_of_any_size(end, size):
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"host": "", "port": 0}, "or the bind_port at which it finds us"),
-        ({"port": 0}, "a port is a number from 1 to 65535"),
-        ({"port": 65536}, "a port is a number from 1 to 65535"),
-        ({"bind_port": -1}, "a port is a number from 1 to 65535"),
-        ({"host": "192.0.2.7"}, "192.0.2.7 is another machine: give `bind`, the address of ours"),
-        ({"bind": "192.0.2.7"}, "the address to bind cannot be had"),
-        ({"bind": "192.0.2.7"}, "bind takes an address of this machine"),
+        ({"host": "", "port": 0}, "or bind_port for a device that sends first"),
+        ({"port": 0}, "a port must be a number from 1 to 65535"),
+        ({"port": 65536}, "a port must be a number from 1 to 65535"),
+        ({"bind_port": -1}, "a port must be a number from 1 to 65535"),
+        ({"host": "192.0.2.7"}, "192.0.2.7 is another machine: set `bind`, the local address"),
+        ({"bind": "192.0.2.7"}, "the local address cannot be bound"),
+        ({"bind": "192.0.2.7"}, "bind must be an address of this machine"),
         ({"host": "300.1.2.3.4"}, "address 300.1.2.3.4: "),
     ],
 )  # fmt: skip
@@ -194,7 +194,7 @@ def test_a_port_that_is_taken(end):
     if end.socket.family == socket.AF_INET:
         handle, message = open_udp(end, 1, 1, bind_port=end.port)
         assert handle is None
-        assert "another program has it, choose another bind_port" in message
+        assert "another program uses it, choose another bind_port" in message
         handle, message = open_udp(end, 256, 1)
         assert handle is None and "a frame has 0 to 255 values" in message
 

@@ -1,6 +1,6 @@
 """Initial value problems with known solutions, as formulas: stiff ones, and two that are not.
 
-The stiff ones are those of the Test Set for IVP Solvers (F. Mazzia, C. Magherini, University of Bari,
+The stiff ones are those of the Test Set for IVP Solvers (F. Mazzia, C. Magherini, Bari,
 release 2.4), with its reference solutions at the end, computed there with RADAU in extended
 precision. The orbits are E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential
 Equations I, II.0 (Arenstorf), and Kepler's problem in closed form.

@@ -559,9 +559,11 @@ void bl_save(const bl_engine *e, void *state) {
 int bl_restore(bl_engine *e, const void *state, size_t size) {
     bl_state_head head;
     if (size != bl_state_size(e))
-        return bl_fail(e, BL_ERROR_STATE, -1, "a state of this plan has %zu bytes, this one has %zu: it belongs to another plan, or was saved by "
-                       "another version of biella",
-                       bl_state_size(e), size);
+        return bl_fail(
+            e, BL_ERROR_STATE, -1,
+            "a state of this plan has %zu bytes, this one has %zu: it belongs to another plan, or was saved by "
+            "another version of biella",
+            bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
     if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 || head.tick > LARGEST_TICK ||
         !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))

@@ -203,9 +203,9 @@ typedef struct {
     double *work; /* of the iteration: bl_coupling_scratch values */
 } bl_coupling;
 
-/* A step that ends after the last tick: its start, its length (0: no step is open), where it ends, counted from its start, and
+/* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
    what happens there. */
-enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_END, BL_OPEN_KIND, BL_OPEN_FIELDS };
+enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_PART, BL_OPEN_KIND, BL_OPEN_FIELDS };
 
 struct bl_engine {
     /* The plan: constant after bl_open. */

@@ -20,7 +20,8 @@
 
 #include "scheduler/engine/solvers/solver.h"
 
-static const double EVENT_BRACKET = 1e-12;  /* of a step: width of the bracket that locates a crossing */
+static const double EVENT_BRACKET =
+    1e-12;  /* of a step, or of a tick if that is shorter: width of the bracket of a crossing */
 static const double EVENT_SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
 enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
 
@@ -85,6 +86,7 @@ static double guess_root(const bl_engine *e, double a, const double *at_a, doubl
    crossing functions are those there. Regula falsi with the Illinois weights, and bisection where that is slow. */
 static int locate_crossing(bl_engine *e, double t, double h, double *part) {
     const size_t size = (size_t)e->crossing_count * sizeof(double);
+    const double bracket = fmax(EVENT_BRACKET * fmin(1.0, e->step / h), 0x1p-51);
     double a = 0.0, b = 1.0, weight_a = 1.0, weight_b = 1.0, *at_a = e->crossing_a, *at_b = e->crossing_b;
     memcpy(at_b, e->crossing, size);
     int status = bl_complete_interpolant(e, t, h), last = 0;
@@ -94,13 +96,13 @@ static int locate_crossing(bl_engine *e, double t, double h, double *part) {
         memcpy(at_a, e->crossing, size);
     }
     double width = 2.0;
-    for (int n = 0; status == BL_OK && b - a > EVENT_BRACKET && n < LARGEST_SEARCH; n++) {
+    for (int n = 0; status == BL_OK && b - a > bracket && n < LARGEST_SEARCH; n++) {
         double s = guess_root(e, a, at_a, weight_a, b, at_b, weight_b);
         if (n % 3 == 2) { /* three evaluations should have reduced the bracket to an eighth */
             if (b - a > 0.125 * width) s = 0.5 * (a + b);
             width = b - a;
         }
-        const double closest = fmin(0.4 * EVENT_BRACKET, 0.5 * (b - a));
+        const double closest = fmin(0.4 * bracket, 0.5 * (b - a));
         s = fmin(fmax(s, a + closest), b - closest);
         bl_interpolate(e, h, s, e->x);
         status = evaluate_crossings(e, t + s * h);
@@ -245,13 +247,14 @@ static int continue_step(bl_engine *e, double t, double h, double offset, double
     double *open = e->open;
     *done = 0.0;
     if (open[BL_OPEN_LENGTH] == 0.0) return BL_OK;
-    const double length = open[BL_OPEN_LENGTH], since = t - open[BL_OPEN_START], rest = open[BL_OPEN_END] - since;
+    const double length = open[BL_OPEN_LENGTH], since = t - open[BL_OPEN_START],
+                 rest = open[BL_OPEN_PART] * open[BL_OPEN_LENGTH] - since;
     if (rest >= h) {
         bl_interpolate(e, length, (since + h) / length, e->x);
         *done = h;
         return BL_OK;
     }
-    bl_interpolate(e, length, open[BL_OPEN_END] / length, e->x);
+    bl_interpolate(e, length, open[BL_OPEN_PART], e->x);
     *done = fmax(rest, 0.0);
     open[BL_OPEN_LENGTH] = 0.0;
     int status = BL_OK;
@@ -318,7 +321,7 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
         if (reached > h) { /* the step stays open */
             e->open[BL_OPEN_START] = now;
             e->open[BL_OPEN_LENGTH] = taken;
-            e->open[BL_OPEN_END] = part * taken;
+            e->open[BL_OPEN_PART] = part;
             e->open[BL_OPEN_KIND] = end;
             bl_interpolate(e, taken, (h - done) / taken, e->x);
             break;

@@ -7,26 +7,27 @@
 
 #include "scheduler/engine/solvers/solver.h"
 
-static const double ERROR[7] = {71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
-static const double DENSE[7] = {-12715105075.0 / 11282082432,  0,
-                                87487479700.0 / 32700410799,   -10690763975.0 / 1880347072,
-                                701980252875.0 / 199316789632, -1453857185.0 / 822651844,
-                                69997945.0 / 29380423};
-static const double SIXTH_STAGE[5] = {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656};
+static const double DOPRI5_ERROR[7] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
+                                       -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
+static const double DOPRI5_DENSE[7] = {-12715105075.0 / 11282082432,  0,
+                                       87487479700.0 / 32700410799,   -10690763975.0 / 1880347072,
+                                       701980252875.0 / 199316789632, -1453857185.0 / 822651844,
+                                       69997945.0 / 29380423};
+static const double DOPRI5_SIXTH_STAGE[5] = {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656};
 
-static const double SAFETY = 0.9, LEAST = 0.2, MOST = 10.0, BETA = 0.04;
-static const double STABLE = 3.25; /* |h λ| at the edge of the region of stability */
-enum { CHECK_STEPS = 1000, STIFF_SIGNS = 15, SMOOTH_SIGNS = 6, MOST_REJECTIONS = 100 };
-static const char REMEDY[] = "If the diagram is stiff, use solver='radau5'";
+static const double DOPRI5_SAFETY = 0.9, DOPRI5_LEAST = 0.2, DOPRI5_MOST = 10.0, DOPRI5_BETA = 0.04;
+static const double DOPRI5_STABLE = 3.25; /* |h λ| at the edge of the region of stability */
+enum { DOPRI5_CHECK_STEPS = 1000, DOPRI5_STIFF_SIGNS = 15, DOPRI5_SMOOTH_SIGNS = 6, DOPRI5_MOST_REJECTIONS = 100 };
+static const char DOPRI5_REMEDY[] = "If the diagram is stiff, use solver='radau5'";
 
 void bl_fill_dopri5(const bl_engine *e, const double *x0, const double *k, const double *f1, double h) {
     const int64_t n = e->layout.states;
     bl_fill_hermite(e, x0, k, f1, h);
     double *last = bl_dense(e) + BL_DENSE_LAST * n;
     for (int64_t i = 0; i < n; i++) {
-        double sum = DENSE[0] * k[i];
-        for (int s = 2; s < 6; s++) sum += DENSE[s] * k[s * n + i];
-        last[i] = h * (sum + DENSE[6] * f1[i]);
+        double sum = DOPRI5_DENSE[0] * k[i];
+        for (int s = 2; s < 6; s++) sum += DOPRI5_DENSE[s] * k[s * n + i];
+        last[i] = h * (sum + DOPRI5_DENSE[6] * f1[i]);
     }
 }
 
@@ -35,9 +36,9 @@ static double error_norm(const bl_engine *e, const double *x0, const double *k, 
     const int64_t n = e->layout.states;
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) {
-        double error = ERROR[0] * k[i];
-        for (int s = 2; s < 6; s++) error += ERROR[s] * k[s * n + i];
-        error += ERROR[6] * e->dx[i];
+        double error = DOPRI5_ERROR[0] * k[i];
+        for (int s = 2; s < 6; s++) error += DOPRI5_ERROR[s] * k[s * n + i];
+        error += DOPRI5_ERROR[6] * e->dx[i];
         const double part =
             h * error / (e->absolute_tolerance + e->relative_tolerance * fmax(fabs(x0[i]), fabs(e->x[i])));
         sum += part * part;
@@ -51,7 +52,7 @@ static double stiffness_of(const bl_engine *e, const double *x0, const double *k
     double slopes = 0.0, states = 0.0;
     for (int64_t i = 0; i < n; i++) {
         double sixth = 0.0;
-        for (int s = 0; s < 5; s++) sixth += SIXTH_STAGE[s] * k[s * n + i];
+        for (int s = 0; s < 5; s++) sixth += DOPRI5_SIXTH_STAGE[s] * k[s * n + i];
         const double apart = e->x[i] - (x0[i] + h * sixth), change = e->dx[i] - k[5 * n + i];
         slopes += change * change;
         states += apart * apart;
@@ -61,15 +62,15 @@ static double stiffness_of(const bl_engine *e, const double *x0, const double *k
 
 static void watch_stiffness(bl_engine *e, const double *x0, const double *k, double t, double h) {
     double *head = e->solver_memory;
-    if (fmod(head[BL_SOLVER_STEPS], CHECK_STEPS) != 0.0 && head[BL_SOLVER_STIFF_SIGNS] == 0.0) return;
-    if (stiffness_of(e, x0, k, h) > STABLE) {
+    if (fmod(head[BL_SOLVER_STEPS], DOPRI5_CHECK_STEPS) != 0.0 && head[BL_SOLVER_STIFF_SIGNS] == 0.0) return;
+    if (stiffness_of(e, x0, k, h) > DOPRI5_STABLE) {
         head[BL_SOLVER_SMOOTH_SIGNS] = 0.0;
         head[BL_SOLVER_STIFF_SIGNS] += 1.0;
-        if (head[BL_SOLVER_STIFF_SIGNS] < STIFF_SIGNS) return;
+        if (head[BL_SOLVER_STIFF_SIGNS] < DOPRI5_STIFF_SIGNS) return;
         if (head[BL_SOLVER_STIFF] == 0.0) head[BL_SOLVER_STIFF_TIME] = t;
         head[BL_SOLVER_STIFF] = 1.0;
         head[BL_SOLVER_STIFF_SIGNS] = 0.0;
-    } else if ((head[BL_SOLVER_SMOOTH_SIGNS] += 1.0) >= SMOOTH_SIGNS) {
+    } else if ((head[BL_SOLVER_SMOOTH_SIGNS] += 1.0) >= DOPRI5_SMOOTH_SIGNS) {
         head[BL_SOLVER_STIFF_SIGNS] = 0.0;
     }
 }
@@ -88,7 +89,7 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
     double h = bl_fit_step(proposed, limit);
     memcpy(start, e->dx, (size_t)n * sizeof(double));
     memcpy(x0, e->x, (size_t)n * sizeof(double));
-    for (int rejections = 0; rejections < MOST_REJECTIONS && !bl_is_too_short(t, h); rejections++) {
+    for (int rejections = 0; rejections < DOPRI5_MOST_REJECTIONS && !bl_is_too_short(t, h); rejections++) {
         double error = INFINITY;
         status = bl_integrate_explicit(e, t, h);
         if (status == BL_OK) status = bl_evaluate_at(e, t + h);
@@ -96,8 +97,9 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
         if (status == BL_OK) error = error_norm(e, x0, k, h);
         if (error <= 1.0) {
             const double before = head[BL_SOLVER_ERROR] > 0.0 ? head[BL_SOLVER_ERROR] : 1e-4;
-            double factor = SAFETY * pow(before, BETA) / pow(error, 0.2 - 0.75 * BETA);
-            factor = fmax(LEAST, fmin(rejections > 0 ? 1.0 : MOST, factor)); /* an error of 0 gives infinity */
+            double factor = DOPRI5_SAFETY * pow(before, DOPRI5_BETA) / pow(error, 0.2 - 0.75 * DOPRI5_BETA);
+            factor =
+                fmax(DOPRI5_LEAST, fmin(rejections > 0 ? 1.0 : DOPRI5_MOST, factor)); /* an error of 0 gives infinity */
             head[BL_SOLVER_ERROR] = fmax(error, 1e-4);
             head[BL_SOLVER_LENGTH] = h;
             head[BL_SOLVER_STEPS] += 1.0;
@@ -110,10 +112,10 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
         }
         if (status != BL_OK) bl_forget_failure(e);
         head[BL_SOLVER_REJECTIONS] += 1.0;
-        h *= isfinite(error) ? fmax(LEAST, SAFETY / pow(error, 0.2 - 0.75 * BETA)) : LEAST;
+        h *= isfinite(error) ? fmax(DOPRI5_LEAST, DOPRI5_SAFETY / pow(error, 0.2 - 0.75 * DOPRI5_BETA)) : DOPRI5_LEAST;
         memcpy(e->x, x0, (size_t)n * sizeof(double));
         memcpy(e->dx, start, (size_t)n * sizeof(double));
     }
     head[BL_SOLVER_PROPOSED] = h;
-    return bl_fail_too_short(e, t, h, status, REMEDY);
+    return bl_fail_too_short(e, t, h, status, DOPRI5_REMEDY);
 }

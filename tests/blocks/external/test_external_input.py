@@ -37,7 +37,7 @@ def test_its_inputs_have_no_influence_on_its_outputs():
     g = d.add(Gain(2.0), name="g")
     d.connect(x, g)
     d.connect(g, x)
-    assert d.compile().loops == []
+    assert d.compile().loops == ()
 
 
 def test_without_outputs_there_is_nothing_to_receive():

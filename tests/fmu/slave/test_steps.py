@@ -41,6 +41,7 @@ pytestmark = pytest.mark.engine
 H = 0.01
 ORDERS = {
     "euler": 1, "heun": 2, "rk3": 3, "rk4": 4, "dopri5": 5, "backward_euler": 1, "trapezoidal": 2,
+    "radau5": 5,
 }  # fmt: skip
 
 

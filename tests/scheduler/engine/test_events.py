@@ -1,7 +1,8 @@
 """Events located within a tick, against closed forms.
 
-Tolerances: event times and states are exact up to the width of a bracket, 1e-12 of a step, and rounding,
-where the motion is a polynomial that the interpolant reproduces; elsewhere up to the order of the solver.
+Tolerances: event times and states are exact up to the width of a bracket, 1e-12 of a step, and
+rounding, where the motion is a polynomial that the interpolant reproduces; elsewhere up to the
+order of the solver.
 """
 
 import numpy as np
@@ -161,7 +162,8 @@ def test_relay_oscillator_under_error_control(solver):
     result = simulate(d, 40.0)
     assert result["x"] == pytest.approx(triangle(result.t), abs=1e-9)
     instance = run(d, 4000)
-    assert count(instance, contract.BL_COUNT_EVENTS) == 20
+    # The first of 20 is at a tick, up to rounding: there it may be decided without a search.
+    assert count(instance, contract.BL_COUNT_EVENTS) in (19, 20)
     assert count(instance, contract.BL_COUNT_UNCONTROLLED) == 0
 
 
@@ -202,30 +204,34 @@ def test_bouncing_ball(step, options):
 
 
 def test_the_order_is_kept_across_events():
-    """x'' = -sign(x): arcs of parabolas, but the solver sees exp(-t) as well, which no method has exactly.
+    """x'' = -sign(x), and y' = sin(3 x) - y, which no method integrates exactly.
 
-    y' = -y + sign(x), whose jumps are at known times: x(0) = 0, v(0) = 1 gives zeros of x at 2, 4, …
+    Reference: the same with dopri5 at a step 32 times smaller than the smallest compared.
     """
 
-    def error(step, solver):
+    def end(first, step, solver):
         d = Diagram("order", step=step, solver=solver)
         v = d.add(Integrator(1.0), "v")
-        x = d.add(Integrator(0.1), "x", u=v)
+        x = d.add(Integrator(first), "x", u=v)
         side = d.add(Sign(), "side", u=x)
         d.connect(d.add(Gain(-1.0), "pull", u=side), v)
         y = d.add(Integrator(), "y")
         d.connect(d.add(Expression("sin(3*s) - y"), "f", s=x, y=y), y)
         return simulate(d, 6.0)["y"][-1]
 
-    fine = error(0.3 / 512, "dopri5")
+    # The error of a step depends on where the events lie in it: the mean over several starts.
+    starts = np.linspace(0.1, 0.4, 7)
+    exact = [end(first, 0.3 / 1024, "dopri5") for first in starts]
     for solver, order in (("heun", 2), ("rk3", 3), ("rk4", 4), ("dopri5", 5)):
-        errors = [abs(error(0.3 / n, solver) - fine) for n in (2, 4, 8)]
-        slopes = np.log2(np.array(errors[:-1]) / errors[1:])
-        assert slopes.mean() > order - 0.45, (solver, slopes)
+        coarse, fine = (
+            np.mean([abs(end(a, 0.3 / n, solver) - b) for a, b in zip(starts, exact, strict=True)])
+            for n in (4, 32)
+        )
+        assert np.log2(coarse / fine) / 3 > order - 0.35, solver
 
 
 def test_chattering_is_bounded_and_counted():
-    """x' = -sign(x) from 0.0123 slides along 0 after 0.0123 s, with more events than a tick may have."""
+    """x' = -sign(x) slides along 0 after 0.0123 s, with more events than a tick may have."""
     d = Diagram("sliding", step=1e-3, max_events=8)
     x = d.add(Integrator(0.0123), "x")
     d.connect(d.add(Relay(on=0.0, off=-0.0, high=-1.0, low=1.0), "relay", u=x), x)
@@ -285,10 +291,14 @@ def test_events_at_ticks_are_still_there():
     d = relay_oscillator(events="tick")
     instance = run(d, 4000)
     assert count(instance, contract.BL_COUNT_EVENTS) == 0
-    assert instance.get("x") != pytest.approx(float(triangle(np.array(40.0))), abs=1e-4)
+    off = Diagram("off the grid", step=7e-3, events="tick")
+    x = off.add(Integrator(0.3), "x")
+    off.connect(off.add(Relay(on=1.0, off=-1.0, high=-1.0, low=1.0), "relay", u=x), x)
+    result = simulate(off, 40.0)
+    assert np.abs(result["x"] - triangle(result.t)).max() > 1e-3
 
 
 def test_events_of_a_sine_do_not_change_the_states():
-    """Abs has an event at each zero of its input; the integral of |sin| over a whole period is 4 / ω."""
+    """Abs has an event at each zero of its input; ∫|sin ωt| over a period is 4 / ω."""
     result = integrate(Abs(), u=Sine(frequency=1.0, phase=0.3), step=1e-3)
     assert result["x"][-1] == pytest.approx(2 / np.pi, abs=1e-12)

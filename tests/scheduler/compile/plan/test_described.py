@@ -24,7 +24,7 @@ def plan():
 def test_what_belongs_to_the_whole(plan):
     assert (plan.name, plan.step, plan.start_time, plan.solver) == ("named", 1e-3, 2.0, "rk4")
     assert list(plan.inputs) == ["push"] and list(plan.outputs) == ["moved"]
-    assert plan.loops == [] and plan.couplings == [] and plan.exchanges == []
+    assert plan.loops == () and plan.couplings == () and plan.exchanges == ()
 
 
 def test_a_signal_is_found_by_its_path_its_block_and_its_name_as_an_output(plan):
@@ -69,9 +69,9 @@ def test_values_are_read_in_the_shape_of_those_before():
 @pytest.mark.parametrize(
     ("value", "shape", "before", "message"),
     [
-        ("fast", (), np.zeros(1), "`a` wants numbers, got 'fast'"),
-        ([1, 2], (), np.zeros(1), r"`a` wants one number, got 2: \[1, 2\]"),
-        ((1, 5), (), np.zeros(1), "Decimals have a point, not a comma"),
+        ("fast", (), np.zeros(1), "`a` expects numbers, got 'fast'"),
+        ([1, 2], (), np.zeros(1), r"`a` expects one number, got 2: \[1, 2\]"),
+        ((1, 5), (), np.zeros(1), "The decimal separator is a point, not a comma"),
         ([1, 2, 3], (2, 2), np.zeros(4), r"4 numbers of shape \(2, 2\), got 3"),
         (np.inf, (), np.zeros(1), "`a` must be finite"),
         (np.nan, (), np.zeros(1), "`a` must be finite"),

@@ -24,7 +24,7 @@ def test_a_deprecated_alias_warns_where_it_is_called_and_passes_all_on():
         assert old(2, b=3) == 23
     (warning,) = caught
     assert str(warning.message) == (
-        f"`package.old` is deprecated and will be removed in {REMOVAL}: write `package.new`."
+        f"`package.old` is deprecated and will be removed in {REMOVAL}: use `package.new`."
     )
     assert warning.filename == __file__
     assert old.__name__ == "old" and "package.new" in (old.__doc__ or "")
@@ -51,18 +51,18 @@ def test_a_moved_name_is_found_with_a_warning_where_it_is_used():
 @pytest.mark.engine
 def test_old_names_of_runs_still_work_with_a_warning():
     d = Diagram("clock", start_time=2.0)
-    with pytest.warns(BiellaDeprecationWarning, match=r"write `Diagram\(start_time=…\)`"):
+    with pytest.warns(BiellaDeprecationWarning, match=r"use `Diagram\(start_time=…\)`"):
         assert Diagram("old", start=2.0).start_time == 2.0
-    with pytest.warns(BiellaDeprecationWarning, match=r"write `Diagram.start_time`"):
+    with pytest.warns(BiellaDeprecationWarning, match=r"use `Diagram.start_time`"):
         assert d.start == 2.0
     d.add(biella.blocks.Constant(1.0), name="one")
     plan = d.compile()
     assert isinstance(plan, Plan)
     with (
-        pytest.warns(BiellaDeprecationWarning, match=r"write `Plan.instantiate`"),
+        pytest.warns(BiellaDeprecationWarning, match=r"use `Plan.instantiate`"),
         plan.start() as instance,
     ):
         assert instance.time == 2.0
-    with pytest.warns(BiellaDeprecationWarning, match=r"write `biella.run_realtime`"):
+    with pytest.warns(BiellaDeprecationWarning, match=r"use `biella.run_realtime`"):
         result = biella.start(d, until=2.01, clock="free").wait()
     assert result.t[0] == 2.0

@@ -225,7 +225,7 @@ def find_sources_of(
     rates: Sequence[Ticks],
     outputs_of: set[int],
     inputs_of: set[int],
-    loops: list[Loop],
+    loops: Sequence[Loop],
 ) -> set[int]:
     """Return the continuous blocks to call for some outputs, and for all inputs of some blocks."""
     needed: set[int] = set()

@@ -52,7 +52,7 @@ def test_the_file_may_import_what_is_beside_it(file, tmp_path):
         ("def diagram():\n  d = Diagram()\n  return d.ad(3)", r"line 5: .*Did you mean `add`"),
         ("from biella.blocks import Gian", r"line 3: .*Did you mean `Gain`"),
         ("def diagram(): Gain(kk=3)", r"line 3: TypeError.*Did you mean `k`"),
-        ("def diagram(): Diagram(step=-1)", r"line 3: a step must be positive"),
+        ("def diagram(): Diagram(step=-1)", r"line 3: the step must be a positive time"),
         (b"x = '\xff'", "model.py"),
         (b"x = 1\0", "model.py"),
     ],
@@ -71,7 +71,7 @@ def test_a_mistake_in_another_file_is_told_by_the_line_that_led_there(file, tmp_
 
 
 def test_what_is_no_file_is_said(tmp_path):
-    with pytest.raises(BiellaError, match="is a folder: name the Python file in it"):
+    with pytest.raises(BiellaError, match="is a folder: specify a Python file"):
         load_diagram(tmp_path)
     with pytest.raises(BiellaError, match="there is no file"):
         load_diagram(tmp_path / "none.py")

@@ -36,9 +36,9 @@ def test_an_assignment_is_read(text, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pid.kp", "--set needs PATH=VALUE"),
-        ("=3", "--set needs PATH=VALUE"),
-        (" =3", "--set needs PATH=VALUE"),
+        ("pid.kp", "--set requires PATH=VALUE"),
+        ("=3", "--set requires PATH=VALUE"),
+        (" =3", "--set requires PATH=VALUE"),
         ("a=fast", "--set a: `fast` is not a number or list"),
         ("a=1 +", "is not a number or list"),
         ("a=__import__('os')", "is not a number or list"),
@@ -54,7 +54,9 @@ def test_what_is_no_assignment_is_refused(text, message):
 def test_formats_and_folders_are_checked_before_a_run(tmp_path):
     assert shared.require_format("--out", None) == ""
     assert shared.require_format("--out", tmp_path / "run.CSV") == ".csv"
-    with pytest.raises(BiellaError, match=r"--out writes .csv, .mf4 or .h5, not `run.txt`"):
+    with pytest.raises(
+        BiellaError, match=r"--out requires a file .csv, .mf4 or .h5, got `run.txt`"
+    ):
         shared.require_format("--out", Path("run.txt"))
     with pytest.raises(BiellaError, match="there is no folder"):
         shared.require_format("--out", tmp_path / "missing" / "run.csv")

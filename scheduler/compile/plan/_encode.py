@@ -546,7 +546,8 @@ class Encoder:
             for n, (_, states) in enumerate(self.state_slots)
             if states and self.rates[n] == CONTINUOUS
         }
-        seeds, apart = set(), set()
+        seeds: set[int] = set()
+        apart: set[int] = set()
         for number in involved:
             block = self.flat.blocks[number].block
             if not isinstance(block, NativeBlock):

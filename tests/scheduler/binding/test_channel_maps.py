@@ -47,7 +47,7 @@ def test_a_vector_takes_a_wide_channel_or_elements_in_any_order(maps):
         (("force[3]",), 1, "channel `card.force` has 3 values: there is no `force[3]`"),
         (("speed[1]",), 1, "channel `card.speed` has 1 value: there is no `speed[1]`"),
         (("speed", "speed"), 2, "channel `card.speed` is used twice"),
-        (("spare",), 1, "channel `card.spare` is said to be unused"),
+        (("spare",), 1, "channel `card.spare` is declared as unused"),
     ],
 )
 def test_what_does_not_fit_is_said(maps, names, width, message):

@@ -169,7 +169,7 @@ def test_limits_end_the_run_unless_they_saturate(ticks):
     }
     run = ticks(open_binding(loop(), rig))
     run.advance(1)
-    with pytest.raises(ticks.ended, match=r"channel `y` \(from it\): 2 is beyond its limit 1.5"):
+    with pytest.raises(ticks.ended, match=r"channel `y` \(from it\): 2 exceeds its limit 1.5"):
         run.advance(1)
     rig["devices"]["b"]["receive"]["y"]["saturate"] = True
     assert ticks(open_binding(loop(), rig)).advance(2, signals=["k"]) == [[0.0], [1.5]]
@@ -232,4 +232,6 @@ def test_what_only_the_bound_diagram_has_wrong_is_a_problem_too(tmp_path):
     inner.export_fmu(tmp_path / "gain.fmu", sources=False)
     (tmp_path / "rig.toml").write_text('[blocks.k]\nfmu = "gain.fmu"\nperiod = 0.0015')
     (problem,) = check_binding(loop(), tmp_path / "rig.toml").problems
-    assert problem.startswith("the diagram as it is bound: the period of `k`, 0.0015 s, is not a")
+    assert problem.startswith(
+        "the diagram with this binding is not valid: the period of `k`, 0.0015 s"
+    )

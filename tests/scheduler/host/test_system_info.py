@@ -73,7 +73,7 @@ def test_a_damaged_configuration_is_passed_over(root):
     ("files", "expected"),
     [
         ({"sys/class/dmi/id/sys_vendor": "QEMU", "sys/class/dmi/id/product_name": "pc"}, "QEMU pc"),
-        ({"proc/cpuinfo": "flags\t\t: fpu hypervisor sse\n"}, "yes (the processor says so)"),
+        ({"proc/cpuinfo": "flags\t\t: fpu hypervisor sse\n"}, "yes (reported by the processor)"),
         (
             {"proc/cpuinfo": "flags : hypervisor\n", "sys/class/dmi/id/sys_vendor": "Acme"},
             "Acme",
@@ -136,7 +136,10 @@ def test_a_busy_machine_is_told(root, load, told):
 @linux
 @pytest.mark.parametrize(
     ("runtime", "expected"),
-    [("950000", "95 % of each 1 s"), ("-1", "all: one that never waits stops the machine")],
+    [
+        ("950000", "95 % of each 1 s"),
+        ("-1", "unlimited: a thread that never waits blocks the machine"),
+    ],
 )
 def test_time_for_real_time_threads(root, runtime, expected):
     kernel = "proc/sys/kernel"

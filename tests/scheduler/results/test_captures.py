@@ -32,12 +32,12 @@ def run(
 
 def test_without_an_event_the_reason_is_reported() -> None:
     result = run(Trigger(5.0))
-    with pytest.raises(ResultError, match="has no record: its event did not happen"):
+    with pytest.raises(ResultError, match="has no capture: its event did not occur"):
         result.capture("trigger")
     with pytest.raises(ResultError, match=r"there is no Trigger `scope`.* Triggers: trigger"):
         result.capture("scope")
     late = run(Trigger(0.0, pre=0, post=2000))
-    with pytest.raises(ResultError, match="were still to come"):
+    with pytest.raises(ResultError, match="were missing"):
         late.capture("trigger")
 
 
@@ -63,7 +63,7 @@ def test_records_are_kept_in_the_file(how: str, tmp_path: Any) -> None:
     record, expected = found.capture("scope"), wanted.capture("scope")
     assert np.array_equal(record.t, expected.t) and np.array_equal(record["u"], expected["u"])
     assert record.info == expected.info and record.units == {"u": "V"}
-    with pytest.raises(ResultError, match="`deaf` has no record: its event did not happen"):
+    with pytest.raises(ResultError, match="`deaf` has no capture: its event did not occur"):
         found.capture("deaf")
     with pytest.raises(ResultError, match=r"no Trigger `x` in this run\. Triggers: scope, deaf"):
         found.capture("x")

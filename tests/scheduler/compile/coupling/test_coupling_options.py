@@ -19,17 +19,17 @@ def test_only_two_methods_iterate(method):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "newtn"}, "unknown coupling `newtn`. Did you mean `newton`"),
-        ({"extrapolation": 3}, "extrapolation is 0, 1 or 2"),
-        ({"tolerance": 0.0}, "a tolerance is between 0 and 1"),
-        ({"tolerance": 1.0}, "a tolerance is between 0 and 1"),
-        ({"tolerance": float("nan")}, "a tolerance is between 0 and 1"),
-        ({"iterations": 0}, "iterations are between 1 and 1000"),
-        ({"iterations": 1001}, "iterations are between 1 and 1000"),
-        ({"iterations": 2.0}, "iterations are between 1 and 1000"),
-        ({"halvings": 11}, "halvings are between 0 and 10"),
-        ({"halvings": -1}, "halvings are between 0 and 10"),
-        ({"failure": "ignore"}, "failure is 'warn' or 'error'"),
+        ({"method": "newtn"}, "unknown coupling method `newtn`. Did you mean `newton`"),
+        ({"extrapolation": 3}, "extrapolation must be 0, 1 or 2"),
+        ({"tolerance": 0.0}, "tolerance must be between 0 and 1"),
+        ({"tolerance": 1.0}, "tolerance must be between 0 and 1"),
+        ({"tolerance": float("nan")}, "tolerance must be between 0 and 1"),
+        ({"iterations": 0}, "iterations must be between 1 and 1000"),
+        ({"iterations": 1001}, "iterations must be between 1 and 1000"),
+        ({"iterations": 2.0}, "iterations must be between 1 and 1000"),
+        ({"halvings": 11}, "halvings must be between 0 and 10"),
+        ({"halvings": -1}, "halvings must be between 0 and 10"),
+        ({"failure": "ignore"}, "failure must be 'warn' or 'error'"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):

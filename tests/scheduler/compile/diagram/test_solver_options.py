@@ -29,7 +29,7 @@ def test_a_step_is_seconds(step):
 
 @pytest.mark.parametrize("step", [0, -1e-3, float("nan"), float("inf"), 1e12, "1e-3", None, [1.0]])
 def test_what_is_no_step_is_refused(step):
-    with pytest.raises(DiagramError, match="a step must be positive seconds, got "):
+    with pytest.raises(DiagramError, match="the step must be a positive time in s, got "):
         check_step(step)
 
 

@@ -93,8 +93,8 @@ def test_no_number_is_cut_by_the_end_of_a_request():
         ([make("a", 0)], True, "`a`: an input register cannot be written"),
         ([make("a", 0, "discrete", "")], True, "`a`: a discrete input cannot be written"),
         ([make("a", 0, type="")], False, "`a`: type is missing"),
-        ([make("a", 0, "coil")], False, "`a`: what stands at kind `coil` is a bit"),
-        ([make("a", 0, type="bit")], False, "is never a bit, not bit"),
+        ([make("a", 0, "coil")], False, "`a`: the type for kind `coil` must be a bit"),
+        ([make("a", 0, type="bit")], False, "must be a numeric type, got bit"),
         ([make("a", 65535, type="int32")], False, "ends at input 65536, but the last address is"),
         ([make("a", 65532, type="float64", width=2)], False, "ends at input 65539"),
         (

@@ -109,5 +109,5 @@ def test_numbers_that_do_not_fit_or_are_none_name_their_channel():
             polling.check_room("x", value, "int16", (-32768.0, 32767.0))
     polling.check_finite("x", 1e300)
     for value in (math.nan, -math.inf):
-        with pytest.raises(DeviceError, match=r"channel `x` reads .* no data"):
+        with pytest.raises(DeviceError, match=r"channel `x` reads .*, which is not a number"):
             polling.check_finite("x", value)

@@ -67,7 +67,7 @@ def test_the_end_of_a_recording_may_be_a_loss_or_a_new_start(ticks, tmp_path):
     force, _, alive = replayed(ticks, str(file), 5, end="lost", on_loss="hold")
     np.testing.assert_array_equal(force, [1, 2, 3, 3, 3])
     np.testing.assert_array_equal(alive, [1, 1, 1, 0, 0])
-    with pytest.raises(ticks.ended, match="device `r` is gone: the recording is over"):
+    with pytest.raises(ticks.ended, match="device `r` is disconnected: the recording has ended"):
         replayed(ticks, str(file), 5, end="lost")
 
 

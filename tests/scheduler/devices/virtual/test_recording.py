@@ -100,8 +100,8 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
         "signals": {"force": "r.force"},
     }
     assert check_binding(d, rig).problems == [
-        "[devices.r] file: `force` of the result is in kN, but its channel in N: say so with unit "
-        "and scale."
+        "[devices.r] file: `force` of the result is in kN, but its channel in N: set unit and "
+        "scale of the channel."
     ]
     channel["scale"] = 1000.0
     assert check_binding(d, rig).problems == []

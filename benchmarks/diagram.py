@@ -7,6 +7,10 @@ and the best time of each counts. C and ours run in this process, each peer in o
 (install them with `pip install "biella[peers]"`, here or in an environment given by
 `--peers-python`). The final outputs are compared with that of the C written out, or with the closed
 form; if one is wrong, no figure is printed.
+
+The last rows are the cost of events within a tick, `workloads/events.py`, and of a state machine,
+`workloads/machines.py`; ``--events`` measures
+these alone.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ except ModuleNotFoundError as error:
         raise
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
+from workloads import events, machines
 from workloads.ours import BUILD, Decay, build_line, decay
 
 from biella.blocks import Integrator
@@ -280,8 +285,18 @@ def measure_import(quick: bool) -> list[Row]:
 
 def main() -> None:
     """Run all works and print the table."""
-    arguments = parse_arguments("Block diagrams beside C, Jaxonomy, PathSim and bdsim.")
+    arguments = parse_arguments(
+        "Block diagrams beside C, Jaxonomy, PathSim and bdsim.",
+        events="measure only the cost of events within a tick",
+    )
     quick = arguments.quick
+    title = "Block diagrams, RK4 at 1 ms"
+    if arguments.events:
+        measured = events.measure(20_000, 5 if quick else 20)
+        print_rows(title, measured)
+        if arguments.json:
+            write_json(arguments.json, measured)
+        return
     baselines = build_baselines()
     rows: list[Row] = []
     notes: list[str] = []
@@ -305,7 +320,9 @@ def main() -> None:
     notes += more_notes
     rows += measure_python_block(quick)
     rows += measure_import(quick)
-    print_rows("Block diagrams, RK4 at 1 ms", rows, list(dict.fromkeys(notes)))
+    rows += events.measure(20_000, 5 if quick else 20)
+    rows += machines.measure(5 if quick else 30)
+    print_rows(title, rows, list(dict.fromkeys(notes)))
     if arguments.json:
         write_json(arguments.json, rows)
 

@@ -5,8 +5,8 @@
 The work is in `workloads/ring.py`: rings of 1, 2, 10 and 100 instances of one FMU, which is
 exported here by us; a step of an FMU is set + doStep + get. All participants of a ring take turns
 in one run and the best time of each counts. C and ours run in this process, each peer in one of its
-own. CoFmuPy wants older versions of packages that we use too, so peers have an environment of their
-own:
+own. CoFmuPy requires older versions of packages that we use too, so peers have an environment of
+their own:
 
     python -m venv peers && peers/bin/pip install libcosimpy fmpy cofmupy
     python benchmarks/fmu.py --peers-python peers/bin/python
@@ -213,7 +213,7 @@ def hold_contest(
 def check_agreement(title: str, entrants: list[Entrant]) -> None:
     """Stop if not all have the same last output to the last bit."""
     outputs = {e.name: e.output for e in entrants}
-    # What is no number is equal to nothing, not even to itself.
+    # What is not a number is equal to nothing, not even to itself.
     if any(output is None or output != entrants[0].output for output in outputs.values()):
         listed = ", ".join(f"{name} {output!r}" for name, output in outputs.items())
         sys.exit(f"{title}: the last outputs differ: {listed}.")

@@ -1,4 +1,4 @@
-"""What friction from the reactions of joints costs: a planar slider-crank, more and more rubbing.
+"""The cost of friction from the reactions of joints: a slider-crank with it in 0 to 4 joints.
 
     python benchmarks/joint_friction.py [--quick] [--json FILE]
 
@@ -28,7 +28,7 @@ SIZES: dict[str, dict[str, float]] = {
 
 
 def build(joint_friction: int) -> System:
-    """Return the mechanism with its first joints rubbing."""
+    """Return the mechanism with friction in its first joints."""
     s: Any = slider_crank(planar=True)
     for name, size in list(SIZES.items())[:joint_friction]:
         s.friction(f"rub_{name}", s[name], coefficient=0.1, smoothing_speed=0.05, **size)

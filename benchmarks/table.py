@@ -82,8 +82,11 @@ def figure(work: str, ours: float, unit: str) -> Row:
     return Row(work, "", ours, None, unit, None, "", None)
 
 
-def parse_arguments(description: str) -> argparse.Namespace:
-    """Read `--quick`, `--json FILE` and `--peers-python PATH`."""
+def parse_arguments(description: str, plot: bool = False, **flags: str) -> argparse.Namespace:
+    """Read `--quick`, `--json FILE` and `--peers-python PATH`; on demand, `--plot FILE`.
+
+    Each of `flags` is another option without a value, with its help.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="at most 50 s: fewer, shorter runs")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
@@ -92,6 +95,10 @@ def parse_arguments(description: str) -> argparse.Namespace:
         metavar="PATH",
         help="interpreter of the environment where the peers are installed, if it is not this one",
     )
+    for name, text in flags.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
+    if plot:
+        parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the picture")
     return parser.parse_args()
 
 

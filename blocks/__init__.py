@@ -21,11 +21,13 @@ if TYPE_CHECKING:
         TransferFunction,
         ZeroPole,
     )
+    from .basic.dynamics._second_order import SecondOrderIntegrator
     from .basic.math._expression import Expression
     from .basic.math._function import Function
     from .basic.math._lookup import Lookup1D, Lookup2D
     from .basic.math._math import Abs, Convert, Divide, Gain, MinMax, Polynomial, Product, Sign, Sum
     from .basic.math._nonlinear import Backlash, DeadZone, Quantizer, RateLimiter, Relay, Saturation
+    from .basic.routing._bus import Bus, BusSelector, BusType
     from .basic.routing._logic import (
         Compare,
         Counter,
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from .external._asynchronous import Asynchronous
     from .external._external_input import ExternalInput, RealTime
     from .external._python import PythonBlock, python_block
+    from .machines._state_machine import StateMachine
     from .multibody._pendulum import Pendulum
     from .sensors import (
         Accelerometer,
@@ -116,6 +119,12 @@ else:
                 "StateSpace",
                 "TransferFunction",
                 "ZeroPole",
+            ),
+            ".basic.dynamics._second_order": ("SecondOrderIntegrator",),
+            ".basic.routing._bus": (
+                "Bus",
+                "BusSelector",
+                "BusType",
             ),
             ".basic.routing._logic": (
                 "Compare",
@@ -216,6 +225,7 @@ else:
                 "PythonBlock",
                 "python_block",
             ),
+            ".machines._state_machine": ("StateMachine",),
             ".multibody._pendulum": ("Pendulum",),
             ".sensors": (
                 "Accelerometer",
@@ -248,6 +258,9 @@ __all__ = [
     "Assertion",
     "Asynchronous",
     "Backlash",
+    "Bus",
+    "BusSelector",
+    "BusType",
     "Cam",
     "CamLaw",
     "Chirp",
@@ -315,12 +328,14 @@ __all__ = [
     "Scaling",
     "ScanList",
     "Scope",
+    "SecondOrderIntegrator",
     "Selector",
     "Sensor",
     "ShortBearing",
     "Sign",
     "Sine",
     "StateFeedback",
+    "StateMachine",
     "StateSpace",
     "Step",
     "Stop",

@@ -4,8 +4,9 @@
 
 All text comes from the docstrings. A page for each section of docs/reference/blocks.md has its
 blocks with equations, ports, parameters, units and a picture, drawn by running the first example
-that tests/blocks/test_contract.py has of a block. docs/reference/python.md has what `PYTHON` lists.
-A test fails while these files are not what this would write.
+that tests/blocks/test_contract.py has of a block; of a StateMachine it is the statechart.
+docs/reference/python.md has what `PYTHON` lists. A test fails while these files are not what this
+would write.
 """
 
 from __future__ import annotations
@@ -41,7 +42,19 @@ from biella import (
     simulate,
     sweep,
 )
-from biella.blocks import Asynchronous, Expression, Mux, Port, PythonBlock, multibody, python_block
+from biella.blocks import (
+    Asynchronous,
+    Bus,
+    BusSelector,
+    BusType,
+    Expression,
+    Mux,
+    Port,
+    PythonBlock,
+    StateMachine,
+    multibody,
+    python_block,
+)
 from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
 from biella.fmu import export_fmu, export_system
@@ -54,13 +67,14 @@ PYTHON: list[Any] = [
     Diagram, simulate, Result, run_realtime, LiveRun, replay, sweep, Sweep, Subsystem, linearize,
     LinearModel, Plan
 ]  # fmt: skip
+PYTHON += [Bus, BusSelector, BusType]
 PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
 PARTS: list[Any] = [
     Plant, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
-    multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.JointFriction,
-    multibody.Coupling,
+    multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Stiction,
+    multibody.JointFriction, multibody.Coupling,
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,
@@ -422,7 +436,11 @@ def draw(
     period: float | None = None,
     offset: float = 0.0,
 ) -> Image.Image:
-    """Return a picture of what a block makes of its inputs."""
+    """Return a picture of what a block makes of its inputs; of a state machine its statechart."""
+    if isinstance(block, StateMachine):
+        buffer = io.BytesIO()
+        block.draw().savefig(buffer, format="png", dpi=100)
+        return Image.open(buffer).convert("RGB").quantize(48)
     until = UNTIL.get(name, 0.2)
     d = Diagram(name, step=until / TICKS)
     d.add(block, name="block", period=period, offset=offset)

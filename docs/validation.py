@@ -392,7 +392,7 @@ def misprints() -> list[Row]:
         Row("pendulum, q₃ = 3π/2", "Vita 2.3", "accelerations", ours, "", OPEN),
         statement("pendulum, q₃ = 7π/4", "errata", "closed", below(right), right < 1e-14),
     ]
-    beam = load("tests/blocks/multibody/reference_formulations/test_formulations.py").Bar()
+    beam = load("tests/blocks/multibody/reference_formulations/test_augmented_lagrangian.py").Bar()
     for alpha in (0.1, 10.0, 1e3):
         memory: dict[str, Any] = {}
         METHODS["augmented lagrangian"](beam, 0.0, np.zeros(3), np.zeros(3), memory, alpha=alpha)

@@ -3,6 +3,9 @@
 Below the threshold the rotor follows its unbalance, once a turn. Above it the oil carries the
 journal around at about half the speed of the shaft, almost as wide as the clearance allows. The
 threshold found from runs at constant speed is compared with that of the linearized film.
+
+The run-up is sensitive: whirl grows out of the smallest deviations, so that its phase depends on
+the step, and the thinnest film of the run with it. The width of the orbit agrees within 2 %.
 """
 
 import matplotlib.pyplot as plt

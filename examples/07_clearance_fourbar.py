@@ -2,7 +2,7 @@
 
 The same mechanism three times: with an ideal joint, with a rigid contact (impacts are events found
 inside the steps), and with a compliant one by Lankarani and Nikravesh. Two motors: one that keeps
-its speed whatever happens, and one that a controller feeds with torque.
+its speed, and one that a controller feeds. With play the motion is chaotic: peaks vary by step.
 """
 
 import matplotlib.pyplot as plt

@@ -13,7 +13,7 @@ from biella.blocks import Demux, Selector, Sum
 from biella.blocks.multibody.mechanisms import crank_pin, crank_pin_film
 
 SPEED, TURN, STEP, CLEARANCE = 200 * np.pi, 0.01, 5e-6, 0.254e-4  # rad/s, s, s, m
-OWN = {"mode": "internal", "integrator": "implicit"}  # RK4 would want steps of 0.1 µs
+OWN = {"mode": "internal", "integrator": "implicit"}  # RK4 would require steps of 0.1 µs
 SHOWN = ["rod.position", "rod.acceleration", "crank.pin.position", "rod.big.position"]
 MOTION = ["crank.pin.velocity", "rod.big.velocity", "rod.angular_velocity", "main.speed"]
 

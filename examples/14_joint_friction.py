@@ -1,4 +1,4 @@
-"""What rubbing joints cost: the efficiency of a slider-crank over one turn.
+"""The cost of joint friction: the efficiency of a slider-crank over one turn.
 
 A crank that is driven at a steady speed pumps against a damper. Each joint rubs with its own
 reaction: pins by their diameters, the piston by its length, which carries the couple of its pin.

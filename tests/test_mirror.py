@@ -10,46 +10,23 @@ GENERATED = {ROOT / "src" / "biella" / "_contract.py"}
 
 ELSEWHERE = {
     "blocks/authoring.py": "test_public_api.py",
-    "blocks/bearings/_bearings.py": "blocks/bearings/test_film.py",
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/multibody/_pendulum.py": "blocks/test_contract.py",
-    "blocks/multibody/analysis/_equilibrium.py": "blocks/multibody/analysis/test_prescribed.py",
-    "blocks/multibody/analysis/_given_pose.py": "blocks/multibody/plant/test_initial.py",
-    "blocks/multibody/analysis/_joint_friction.py": (
-        "blocks/multibody/elements/test_joint_friction.py"
+    "blocks/multibody/drawing/_contact_rose.py": (
+        "blocks/multibody/analysis/test_contact_statistics.py"
     ),
-    "blocks/multibody/analysis/_linear.py": "blocks/multibody/analysis/test_small_motions.py",
-    "blocks/multibody/analysis/_manifold.py": "blocks/multibody/plant/test_initial.py",
-    "blocks/multibody/analysis/_moving.py": "blocks/multibody/analysis/test_small_motions.py",
-    "blocks/multibody/analysis/_pose.py": "blocks/multibody/plant/test_initial.py",
-    "blocks/multibody/analysis/_reduced.py": "blocks/multibody/analysis/test_small_motions.py",
-    "blocks/multibody/analysis/_report.py": "blocks/multibody/test_messages.py",
-    "blocks/multibody/analysis/_stability.py": "blocks/multibody/kernel/steps/test_implicit.py",
-    "blocks/multibody/drawing/": "blocks/multibody/drawing/test_picture.py",
-    "blocks/multibody/elements/_table.py": "blocks/multibody/elements/test_outputs.py",
-    "blocks/multibody/equations/": "blocks/multibody/reference_formulations/test_formulations.py",
     "blocks/multibody/joints/": "blocks/multibody/joints/test_table.py",
-    "blocks/multibody/plant/_outputs.py": "blocks/multibody/elements/test_outputs.py",
-    "blocks/multibody/plant/_state_names.py": "blocks/multibody/analysis/test_small_motions.py",
-    "blocks/multibody/plant/_tables.py": "blocks/multibody/plant/test_plant.py",
-    "blocks/multibody/reference_formulations/": (
+    "blocks/multibody/reference_formulations/_kkt.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
     ),
-    "blocks/multibody/urdf/": "blocks/multibody/test_urdf.py",
+    "blocks/multibody/reference_formulations/_null_space.py": (
+        "blocks/multibody/reference_formulations/test_formulations.py"
+    ),
     "fmu/importer/_backend_python.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",
-    "fmu/importer/_worker.py": "fmu/importer/test_isolated.py",
-    "scheduler/compile/coupling/_couplings.py": "scheduler/engine/test_coupling.py",
-    "scheduler/compile/coupling/_power_pairs.py": "scheduler/engine/test_coupling.py",
     "scheduler/compile/diagram/_boundary.py": "scheduler/compile/diagram/test_diagram.py",
-    "scheduler/realtime/_live_end.py": "scheduler/realtime/test_live.py",
-    "scheduler/realtime/_live_setup.py": "scheduler/realtime/test_live.py",
-    "scheduler/realtime/_live_threads.py": "scheduler/realtime/test_live.py",
-    "scheduler/realtime/_start.py": "scheduler/realtime/test_live.py",
-    "scheduler/realtime/_worker.py": "blocks/external/test_asynchronous.py",
-    "scheduler/results/_coupling_report.py": "scheduler/engine/test_coupling.py",
-    "src/biella/cli/": "test_cli.py",
-    "src/biella/demo/": "test_demo.py",
+    "src/biella/cli/_mechanisms.py": "blocks/multibody/reference_formulations/test_comparison.py",
+    "src/biella/cli/_watching.py": "scheduler/realtime/test_watch.py",
     "src/biella/devices.py": "test_public_api.py",
     "src/biella/realtime.py": "test_public_api.py",
     "src/biella/results.py": "test_public_api.py",

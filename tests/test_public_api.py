@@ -36,7 +36,7 @@ PUBLIC_MODULES = {
     "biella.results",
     "biella.udp_proxy",
 }
-"""Public modules that are no packages: they keep their names. docs/reference/api.md lists both."""
+"""Public modules that are not packages: they keep their names. docs/reference/api.md lists both."""
 PUBLIC = PUBLIC_PACKAGES | PUBLIC_MODULES
 LAZY = ("biella", "biella.blocks", "biella.fmu")
 GENERATORS = {"docs/reference.py", "docs/control_pictures.py"}

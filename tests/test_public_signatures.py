@@ -8,19 +8,35 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import biella
-
 MODULES = [
+    "biella",
     "biella.blocks",
+    "biella.blocks.authoring",
+    "biella.blocks.bearings",
     "biella.blocks.control",
     "biella.blocks.daq",
-    "biella.blocks.sensors",
-    "biella.blocks.bearings",
     "biella.blocks.multibody",
+    "biella.blocks.multibody.mechanisms",
+    "biella.blocks.multibody.reference_formulations",
+    "biella.blocks.sensors",
+    "biella.blocks.sensors.presets",
+    "biella.devices",
+    "biella.errors",
+    "biella.fmu",
+    "biella.realtime",
+    "biella.results",
+    "biella.udp_proxy",
 ]
-MORE = [biella.Diagram, biella.Subsystem]
-OPEN = re.compile(r"biella\.blocks\.control\.design\.|KalmanFilter\.of$|Diagram\.compile$")
-"""Not yet typed: what takes a linear model, and the options of the compiler."""
+"""The public modules: tests/test_public_api.py holds them against the documents."""
+OPEN = re.compile(
+    r"(KalmanFilter\.of\(options|Diagram\.compile\(options)"
+    r"|\.(PortRef|LiveRun)\.__init__\("
+    r"|\.Option\.(__init__|read)\("
+    r"|\.(Bearing|ClearanceRevolute)\.reserve\("
+)
+"""Documented options that are passed on; what only biella makes; values of a file, of any type."""
+DATA = re.compile(r"(Mapping|dict)\[str, Any\]|NDArray\[Any\]")
+"""Tables of a TOML or JSON document, and structured arrays: no narrower type exists."""
 
 
 def functions(thing: Any) -> Iterator[tuple[str, Any]]:
@@ -28,7 +44,13 @@ def functions(thing: Any) -> Iterator[tuple[str, Any]]:
     if inspect.isfunction(thing):
         yield f"{thing.__module__}.{thing.__qualname__}", thing
     elif inspect.isclass(thing):
-        for name, member in vars(thing).items():
+        members = {
+            name: member
+            for base in reversed(thing.__mro__)
+            if base.__module__.split(".")[0] not in ("builtins", "abc", "enum")
+            for name, member in vars(base).items()
+        }
+        for name, member in members.items():
             member = getattr(member, "__func__", getattr(member, "fget", member))
             if inspect.isfunction(member) and (name == "__init__" or not name.startswith("_")):
                 yield f"{thing.__module__}.{thing.__qualname__}.{name}", member
@@ -40,20 +62,20 @@ def find_any(things: list[Any]) -> list[str]:
         f"{name}({argument}: {annotation})"
         for thing in things
         for name, function in functions(thing)
-        if not OPEN.search(name)
         for argument, annotation in function.__annotations__.items()
-        if re.search(r"\bAny\b", str(annotation))
+        if re.search(r"\bAny\b", DATA.sub("", str(annotation)))
+        and not OPEN.search(f"{name}({argument}")
     ]
 
 
-def test_blocks_and_diagrams_name_their_types() -> None:
+def test_public_callables_name_their_types() -> None:
     public = [
         getattr(module, name)
         for module in map(importlib.import_module, MODULES)
         for name in module.__all__
     ]
     assert len(public) > 150
-    assert sorted(set(find_any([*public, *MORE]))) == []
+    assert sorted(set(find_any(public))) == []
 
 
 def test_any_is_found() -> None:

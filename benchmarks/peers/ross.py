@@ -1,6 +1,6 @@
 """A film of `bearings.py` in ROSS: what a user does to learn the force at one position.
 
-Its equation holds terms that a thin film neglects, on 16 × 65 nodes (it wants an odd number
+Its equation holds terms that a thin film neglects, on 16 × 65 nodes (it requires an odd number
 around), with Gümbel's condition; it starts from nothing each time.
 """
 

@@ -32,7 +32,7 @@ static void stay_silent(void *environment, const char *name, int status, const c
     (void)environment, (void)name, (void)status, (void)category, (void)text;
 }
 
-/* ISO C has no conversion from an object pointer to a function pointer, POSIX wants one. */
+/* ISO C has no conversion from an object pointer to a function pointer, POSIX requires one. */
 static void find(void *library, const char *name, void *function) { *(void **)function = dlsym(library, name); }
 
 /* The n-th of `count` instances starts at `starts[n]`. Returns NULL if anything fails. */
@@ -67,7 +67,7 @@ ring *ring_open(const char *path, const char *guid, const char *resources, unsig
 }
 
 /* Each FMU gets what the one before it gave at the beginning of the step. Returns the last output of the last
-   FMU, or what is no number if a call failed. */
+   FMU, or what is not a number if a call failed. */
 double ring_run(ring *r, long steps, double step) {
     const int last = r->count - 1;
     int status = 0;

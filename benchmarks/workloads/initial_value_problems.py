@@ -1,13 +1,14 @@
-"""Initial value problems with known solutions, as formulas: stiff ones, and two that are not.
+"""Initial value problems with known solutions, as formulas: stiff ones, and three that are not.
 
-The stiff ones are those of the Test Set for IVP Solvers (F. Mazzia, C. Magherini, Bari,
-release 2.4), with its reference solutions at the end, computed there with RADAU in extended
-precision. The orbits are E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential
-Equations I, II.0 (Arenstorf), and Kepler's problem in closed form.
+Most are those of the Test Set for IVP Solvers (F. Mazzia, C. Magherini, Bari, release 2.4), with
+its reference solutions at the end, computed there with RADAU in extended precision. Two have a
+closed form: the transfer function with two poles and Kepler's problem. The Arenstorf orbit is that
+of E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, II.0.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,32 @@ import numpy as np
 
 from biella import Diagram
 from biella.blocks import Expression, Integrator
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
+
+def _in_c(formula: str) -> str:
+    """Write a formula in C: powers are products."""
+
+    def write(node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=value):
+                return repr(float(value))
+            case ast.Name(id=name):
+                return name
+            case ast.Subscript(slice=ast.Constant(value=k)):
+                return f"x[{k}]"
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"(-{write(operand)})"
+            case ast.Call(func=ast.Name(id=name), args=[argument]):
+                return f"{name}({write(argument)})"
+            case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))):
+                return "(" + " * ".join([write(base)] * power) + ")"
+            case ast.BinOp(left=left, op=operator, right=right):
+                return f"({write(left)} {_OPERATORS[type(operator)]} {write(right)})"
+        raise ValueError(f"no C for {ast.unparse(node)}")
+
+    return write(ast.parse(formula, mode="eval").body)
 
 
 @dataclass(frozen=True)
@@ -52,6 +79,16 @@ class Problem:
         text = ", ".join(self.formulas)
         made: Callable[[float, Any], Any] = eval(f"lambda t, x: ({text},)", {"sqrt": math.sqrt})
         return made
+
+    def c_source(self) -> str:
+        """Return f(t, x) in C, from the same formulas."""
+        lines = (f"    dx[{k}] = {_in_c(formula)};" for k, formula in enumerate(self.formulas))
+        return (
+            "#include <math.h>\nvoid right_hand_side(double t, const double *x, double *dx);\n"
+            "void right_hand_side(double t, const double *x, double *dx) {\n    (void)t;\n"
+            + "\n".join(lines)
+            + "\n}\n"
+        )
 
     def error(self, x: Any) -> float:
         """Return the largest error at the end, relative to value and floor."""
@@ -141,6 +178,14 @@ POLLUTION = Problem(
         0.6899219696263405e-2, 0.1007803037365946e-3, 0.1772146513969984e-5, 0.5682943292316392e-4,
     ),
 )  # fmt: skip
+TWO_POLES = Problem(
+    "poles at -1 and -10⁵",
+    ("x[1]", "1e5 * (1 - x[0]) - 100001 * x[1]"),
+    (0.0, 0.0),
+    2.0,
+    (1 - 1e5 * math.exp(-2) / 99999, 1e5 * math.exp(-2) / 99999),
+)
+"""Step response of 1/((1 + s) (1 + s/10⁵)); exp(-2·10⁵) is 0."""
 KEPLER = Problem(
     "Kepler, e = 0.6, 5 turns",
     (
@@ -172,5 +217,41 @@ ARENSTORF = Problem(
     stiff=False,
     floor=1.0,
 )
-STIFF = (VAN_DER_POL, VAN_DER_POL_SCALED, ROBERTSON, HIRES, POLLUTION)
-SMOOTH = (KEPLER, ARENSTORF)
+
+
+def _attract(star: int, first: int) -> str:
+    """Return the acceleration of a star of mass star + 1: x from `first` 0, y from 7."""
+    return " + ".join(
+        f"{other + 1} * (x[{first + other}] - x[{first + star}]) /"
+        f" sqrt((x[{other}] - x[{star}])**2 + (x[{7 + other}] - x[{7 + star}])**2)**3"
+        for other in range(7)
+        if other != star
+    )
+
+
+PLEIADES = Problem(
+    "Pleiades",
+    (
+        *(f"x[{k}]" for k in range(14, 28)),
+        *(_attract(star, 0) for star in range(7)),
+        *(_attract(star, 7) for star in range(7)),
+    ),
+    (
+        3, 3, -1, -3, 2, -2, 2, 3, -3, 2, 0, 0, -4, 4,
+        0, 0, 0, 0, 0, 1.75, -1.5, 0, 0, 0, -1.25, 1, 0, 0,
+    ),
+    3.0,
+    (
+        0.3706139143970502, 0.3237284092057233e1, -0.3222559032418324e1, 0.6597091455775310,
+        0.3425581707156584, 0.1562172101400631e1, -0.7003092922212495, -0.3943437585517392e1,
+        -0.3271380973972550e1, 0.5225081843456543e1, -0.2590612434977470e1, 0.1198213693392275e1,
+        -0.2429682344935824, 0.1091449240428980e1, 0.3417003806314313e1, 0.1354584501625501e1,
+        -0.2590065597810775e1, 0.2025053734714242e1, -0.1155815100160448e1, -0.8072988170223021,
+        0.5952396354208710, -0.3741244961234010e1, 0.3773459685750630, 0.9386858869551073,
+        0.3667922227200571, -0.3474046353808490, 0.2344915448180937e1, -0.1947020434263292e1,
+    ),
+    stiff=False,
+    floor=1.0,
+)  # fmt: skip
+STIFF = (VAN_DER_POL, VAN_DER_POL_SCALED, ROBERTSON, HIRES, POLLUTION, TWO_POLES)
+SMOOTH = (KEPLER, ARENSTORF, PLEIADES)

@@ -162,15 +162,15 @@ static void film_touch(const bl_film_bearing *b, const bl_film_motion *m, const 
     const double slip = m->vy[k] * nx - m->vx[k] * ny + b->radius * m->journal_speed - (b->radius + e) * m->bush_speed;
     const double spring = share * b->contact_stiffness * depth;
     const double normal = fmax(spring * (1.0 + b->contact_damping * rate), 0.0);
-    const double rub = -b->contact_friction * normal * tanh(slip / b->slip_speed);
-    const double fx = -normal * nx - rub * ny, fy = -normal * ny + rub * nx;
+    const double friction = -b->contact_friction * normal * tanh(slip / b->slip_speed);
+    const double fx = -normal * nx - friction * ny, fy = -normal * ny + friction * nx;
     load->force[0] += fx;
     load->force[1] += fy;
     load->moment[0] -= z * fy;
     load->moment[1] += z * fx;
-    load->torque += rub * b->radius;
-    load->bush_torque -= rub * (b->radius + e);
-    load->power_loss += (normal - spring) * rate - rub * slip;
+    load->torque += friction * b->radius;
+    load->bush_torque -= friction * (b->radius + e);
+    load->power_loss += (normal - spring) * rate - friction * slip;
 }
 
 /* The same motion with the ends drawn back to where the film is as thin as its limit, as seen from axes that turn with the bush: so

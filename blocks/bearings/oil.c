@@ -40,12 +40,25 @@ static int oil_output(bl_block *b, double t) {
     b->y[1][0] = viscosity;
     return BL_OK;
 }
+/* The flow that enters, if positive: the mode says which. */
+static double oil_flow(const bl_block *b) {
+    double flow = 0.0;
+    for (int32_t k = 0; k < b->u_width[OIL_FLOW]; k++) flow += b->u[OIL_FLOW][k];
+    return bl_decide(&b->modes, 0, flow > 0.0, flow) ? flow : 0.0;
+}
+static int32_t oil_crossings(const bl_block *b) {
+    (void)b;
+    return 1;
+}
+static int oil_cross(bl_block *b, double t) {
+    (void)t;
+    (void)oil_flow(b);
+    return BL_OK;
+}
 static int oil_derivative(bl_block *b, double t) {
     (void)t;
     const double T = b->x[0], *p = b->p;
-    double flow = 0.0;
-    for (int32_t k = 0; k < b->u_width[OIL_FLOW]; k++) flow += b->u[OIL_FLOW][k];
-    const double carried = p[OIL_VOLUME_HEAT] * (flow > 0.0 ? flow : 0.0) * (T - b->u[OIL_SUPPLY][0]);
+    const double carried = p[OIL_VOLUME_HEAT] * oil_flow(b) * (T - b->u[OIL_SUPPLY][0]);
     const double lost = p[OIL_CONDUCTANCE] * (T - b->u[OIL_AMBIENT][0]);
     b->dx[0] = (b->u[OIL_LOSS][0] - carried - lost) / p[OIL_CAPACITY];
     return BL_OK;
@@ -56,6 +69,8 @@ const bl_kernel bl_kernels_oil[] = {
      .check = oil_check,
      .init = oil_init,
      .output = oil_output,
-     .derivative = oil_derivative},
+     .derivative = oil_derivative,
+     .crossing_count = oil_crossings,
+     .crossings = oil_cross},
     {.name = 0},
 };

@@ -13,7 +13,7 @@ from ..basic.dynamics._realization import Realization, check_matrices
 from ..core._block import NativeBlock
 from ..core._ports import CONTINUOUS, SAMPLED, Matrix, Numbers, Parameter, Port, parameter, periodic
 from ..core._vectors import make_record, require_choice
-from ._design import check_weight, dlqe, drive, lqe
+from ._design import Model, check_weight, dlqe, drive, lqe
 
 _FORMS = ("prediction", "update")
 
@@ -138,13 +138,14 @@ class KalmanFilter(NativeBlock):
         )
 
     @classmethod
-    def of(cls, model: Any, Q: Any, R: Any, **options: Any) -> Self:
+    def of(cls, model: Model, Q: Matrix, R: Matrix, **options: Any) -> Self:
         """Return the filter of a model of `linearize`, sampled or continuous as the model is."""
         if model.dt is None:
             options["continuous"] = True
         else:
             options.setdefault("period", model.dt)
-        return cls(model.A, model.B, model.C, model.D, Q=Q, R=R, **options)
+        A, B, C, D = (np.asarray(one, float) for one in (model.A, model.B, model.C, model.D))
+        return cls(A, B, C, D, Q=Q, R=R, **options)
 
 
 def _fixed(name: str, value: Any, doc: str, hidden: bool = False) -> Parameter:

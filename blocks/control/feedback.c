@@ -2,6 +2,8 @@
  *
  * Inputs: the state x; with a reference r; with integral action also the measurement m.
  * p: K, N if there is r, Ki and its pseudoinverse Ki⁺ if there is m, lower, upper, the tracking time. z: ξ. */
+#include <math.h>
+
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/matrix.h"
 
@@ -49,6 +51,8 @@ static double feedback_wish(const bl_block *b, const feedback_gains *g, int32_t 
     if (q > 0) sum = bl_dot(sum, g->n + r * q, b->u[FEEDBACK_REFERENCE], q);
     return sum - bl_dot(0.0, g->integral + r * count, b->z, count);
 }
+/* Without an integral it may run within steps: the mode of each output is at the upper limit, at the lower one, or between. */
+static int32_t feedback_crossings(const bl_block *b) { return feedback_integrals(b) > 0 ? 0 : b->y_width[0]; }
 static double feedback_limit(const feedback_gains *g, int32_t r, double v) {
     return v > g->upper[r] ? g->upper[r] : v < g->lower[r] ? g->lower[r] : v;
 }
@@ -61,7 +65,16 @@ static int state_feedback_init(bl_block *b, double t) {
 static int state_feedback_output(bl_block *b, double t) {
     (void)t;
     const feedback_gains g = feedback_split(b);
-    for (int32_t r = 0; r < b->y_width[0]; r++) b->y[0][r] = feedback_limit(&g, r, feedback_wish(b, &g, r));
+    for (int32_t r = 0; r < b->y_width[0]; r++) {
+        const double v = feedback_wish(b, &g, r), low = g.lower[r], high = g.upper[r];
+        if (!b->modes.mode) {
+            b->y[0][r] = feedback_limit(&g, r, v);
+            continue;
+        }
+        const double side = bl_keep_mode(&b->modes, r, v > high ? 1.0 : v < low ? -1.0 : 0.0);
+        b->modes.crossing[r] = side > 0.0 ? v - high : side < 0.0 ? low - v : fmin(high - v, v - low);
+        b->y[0][r] = side > 0.0 ? high : side < 0.0 ? low : v;
+    }
     return BL_OK;
 }
 static int state_feedback_update(bl_block *b, double t) {
@@ -88,6 +101,7 @@ const bl_kernel bl_kernels_feedback[] = {
      .sizes = state_feedback_sizes,
      .init = state_feedback_init,
      .output = state_feedback_output,
-     .update = state_feedback_update},
+     .update = state_feedback_update,
+     .crossing_count = feedback_crossings},
     {.name = 0},
 };

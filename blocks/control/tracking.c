@@ -2,6 +2,8 @@
  *
  * i: number of rows, whether there are slopes. p: the first time, the time between rows, then for each row K and p of each
  * output (K row by row with its p after it); with slopes, after each such row, its rate of change. */
+#include <math.h>
+
 #include "blocks/core/kernel/kernel.h"
 #include "blocks/core/kernel/matrix.h"
 
@@ -41,7 +43,13 @@ static int lq_tracking_output(bl_block *b, double t) {
     return BL_OK;
 }
 
+/* Cubics begin and end with a corner. Between rows they are smooth but for the second derivative: no events. */
+static double lq_tracking_next(const bl_block *b, double t) {
+    const double begin = b->p[TRACKING_BEGIN], end = begin + (b->i[TRACKING_ROWS] - 1) * b->p[TRACKING_STEP];
+    return begin > t ? begin : end > t ? end : INFINITY;
+}
+
 const bl_kernel bl_kernels_tracking[] = {
-    {.name = "lq_tracking", .check = lq_tracking_check, .output = lq_tracking_output},
+    {.name = "lq_tracking", .check = lq_tracking_check, .output = lq_tracking_output, .next_instant = lq_tracking_next},
     {.name = 0},
 };

@@ -76,6 +76,8 @@ class AbstractBlock:
     elementwise: bool = False
     """Whether element k of each output, and of the derivative of its state, depends on element k of
     inputs and state only. An input of width 1 acts on all elements."""
+    piecewise_constant: ClassVar[bool] = False
+    """Whether its outputs change in jumps only, also where it runs continuously."""
     caches: ClassVar[frozenset[str]] = frozenset()
     """Attributes that are computed when they are first needed."""
 
@@ -125,6 +127,10 @@ class AbstractBlock:
             )
         return PortRef(self, port)
 
+    def find_problems(self) -> Sequence[str]:
+        """Return what is wrong with the block itself, for the compiler; nothing if it is fine."""
+        return ()
+
     def describe_missing_port(self, port: str) -> str:
         """Return how the block can be made with a port that it lacks; empty if it cannot."""
         return ""
@@ -142,6 +148,7 @@ class AbstractBlock:
     def warn_of_step(self, step: float, solver: str) -> str:
         """Return why it would run badly with this step in s and this solver of the diagram, if so.
 
+        `solver` is empty where the solver chooses its steps by a tolerance.
         Asked once for each diagram that is compiled, after that, so it must be quick.
         """
         return ""
@@ -234,6 +241,9 @@ class NativeBlock(AbstractBlock):
     memory_holds: bool = False
     """Whether the memory is only what was worked out at the start, and decisions, such as which
     limit is reached, that a linearization leaves as they are."""
+    memory_is_mode: ClassVar[bool] = False
+    """Whether the memory is the mode of a discontinuity, which a linearization keeps where the
+    events of the block are located."""
 
     def __init__(
         self,

@@ -64,6 +64,8 @@ class Port:
         a connection obligatory.
     doc
         One line.
+    names
+        Of an enumeration: the names of its values, from 1 on.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Port:
     kind: Kind | Same = "real"
     default: float | tuple[float, ...] | None = None
     doc: str = ""
+    names: tuple[str, ...] = ()
 
     def default_values(self, width: int) -> list[float]:
         """Return the default of each of `width` elements."""
@@ -115,7 +118,7 @@ class Parameter:
 
 def parameter(
     name: str,
-    value: Any,
+    value: npt.ArrayLike | Matrix | None,
     *,
     unit: str | Unit | None = None,
     doc: str = "",
@@ -128,7 +131,7 @@ def parameter(
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DiagramError(f"parameter `{name}` wants numbers, got {value!r}.") from None
+        raise DiagramError(f"parameter `{name}` requires numbers, got {value!r}.") from None
     if finite and not np.isfinite(array).all():
         raise DiagramError(f"parameter `{name}` must be finite, got {value!r}.")
     if array.size == 0:

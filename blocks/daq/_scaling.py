@@ -84,6 +84,6 @@ class Scaling(NativeBlock):
                 parameter("x_points", x, unit=units[0], doc="inputs of the table"),
                 parameter("y_points", y, unit=units[1], doc="outputs of the table"),
             ],
-            integers=[x.size, 1, contract.LOOKUP_LINEAR, beyond],
+            integers=[x.size, 1, contract.LOOKUP_LINEAR, beyond, 0],
         )
         self.note = f"its input left the calibration, [{x[0]:g}, {x[-1]:g}]"

@@ -12,6 +12,7 @@ from .elements._joint_friction import JointFriction
 from .elements._joint_load import JointLoad
 from .elements._load import Load
 from .elements._spring import Spring
+from .elements._stiction import Stiction
 from .elements._stop import EndStop
 from .elements._torsional_spring import TorsionalSpring
 from .elements.bearing._bearing import Bearing
@@ -55,6 +56,7 @@ __all__ = [
     "RigidContact",
     "Sine",
     "Spring",
+    "Stiction",
     "System",
     "Table",
     "TorsionalSpring",

@@ -22,6 +22,7 @@ LOG_CATEGORIES = {
     "logAll": "everything",
 }
 _TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
+"""Types of variables; an enumeration with names is of type Enumeration."""
 _DISPLAY_UNITS = {
     "rad": {"deg": 180 / math.pi},
     "rad/s": {"deg/s": 180 / math.pi, "rev/min": 30 / math.pi},
@@ -43,6 +44,8 @@ class Variable:
     start: float | None
     owner: str
     """Path of the port or parameter that it is an element of."""
+    names: tuple[str, ...] = ()
+    """Of an enumeration: the names of its values, from 1 on."""
 
 
 def list_variables(plan: Plan) -> list[Variable]:
@@ -52,6 +55,8 @@ def list_variables(plan: Plan) -> list[Variable]:
 
     def add(item: PortInfo | ParameterInfo, size: int, causality: str, variability: str) -> None:
         kind = item.kind if isinstance(item, PortInfo) else "real"
+        names = tuple(item.names) if isinstance(item, PortInfo) else ()
+        type_ = "Enumeration" if names else _TYPES[kind]
         scalar = size == 1 and (isinstance(item, PortInfo) or item.shape == ())
         shape = (size,) if isinstance(item, PortInfo) else item.shape
         for k in range(size):
@@ -60,8 +65,8 @@ def list_variables(plan: Plan) -> list[Variable]:
             name = item.path if scalar else f"{item.path}[{place}]"
             found.append(
                 Variable(
-                    name, len(found), _TYPES[kind], causality, variability,
-                    item.unit, item.doc, start, item.path,
+                    name, len(found), type_, causality, variability,
+                    item.unit, item.doc, start, item.path, names,
                 )
             )  # fmt: skip
 
@@ -156,6 +161,7 @@ def describe(
         files = ET.SubElement(capabilities, "SourceFiles")
         ET.SubElement(files, "File", name=f"{identifier}.c")
     _add_units(root, variables)
+    types = _add_types(root, variables)
     categories = ET.SubElement(root, "LogCategories")
     for name, text in LOG_CATEGORIES.items():
         ET.SubElement(categories, "Category", name=name, description=text)
@@ -169,7 +175,7 @@ def describe(
     )
     listed = ET.SubElement(root, "ModelVariables")
     for variable in variables:
-        _add_variable(listed, variable)
+        _add_variable(listed, variable, types)
     _add_structure(root, plan, variables)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
@@ -221,7 +227,25 @@ def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
             ET.SubElement(element, "DisplayUnit", name=shown, factor=repr(factor))
 
 
-def _add_variable(parent: ET.Element, variable: Variable) -> None:
+def _add_types(root: ET.Element, variables: Sequence[Variable]) -> dict[tuple[str, ...], str]:
+    """Declare an enumeration for each set of names; return what it is called."""
+    types: dict[tuple[str, ...], str] = {}
+    for v in variables:
+        if v.names and v.names not in types:
+            types[v.names] = v.owner
+    if types:
+        definitions = ET.SubElement(root, "TypeDefinitions")
+    for names, called in types.items():
+        simple = ET.SubElement(definitions, "SimpleType", name=called)
+        listed = ET.SubElement(simple, "Enumeration")
+        for value, name in enumerate(names, 1):
+            ET.SubElement(listed, "Item", name=name, value=str(value))
+    return types
+
+
+def _add_variable(
+    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str]
+) -> None:
     attributes = {
         "name": variable.name,
         "valueReference": str(variable.reference),
@@ -234,6 +258,8 @@ def _add_variable(parent: ET.Element, variable: Variable) -> None:
         attributes["initial"] = "calculated" if variable.causality == "output" else "exact"
     scalar = ET.SubElement(parent, "ScalarVariable", attributes)
     value = ET.SubElement(scalar, variable.type)
+    if variable.names:
+        value.set("declaredType", types[variable.names])
     if variable.start is not None:
         value.set("start", _start_text(variable))
     if variable.unit is not None and variable.type == "Real":
@@ -246,6 +272,8 @@ def _start_text(variable: Variable) -> str:
         return "true" if variable.start else "false"
     if variable.type == "Integer":
         return str(int(variable.start))
+    if variable.type == "Enumeration":  # an unset input is the first value
+        return str(max(int(variable.start), 1))
     if math.isnan(variable.start):
         return "NaN"  # these three as xs:double spells them
     if math.isinf(variable.start):

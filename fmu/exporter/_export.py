@@ -47,7 +47,8 @@ def export_fmu(
 ) -> Path:
     """Write `diagram` as a self-contained FMI 2.0 co-simulation FMU and return its path.
 
-    The FMU has the diagram's own inputs and outputs, and its base step.
+    The FMU has the diagram's own inputs and outputs, its base step, its solver with the tolerance,
+    and its treatment of events.
 
     Parameters
     ----------

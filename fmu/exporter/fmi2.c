@@ -135,6 +135,15 @@ static void warn(const bl_fmu *f, int about) {
     }
 }
 
+/* Each fallback of the solver once, where a simulation ends: by fmi2Terminate, or by what comes instead of it. */
+static void warn_of_fallbacks(bl_fmu *f) {
+    for (int32_t k = -1; (k = bl_next_fallback(f->engine, k)) >= 0;) {
+        if (f->warned >> k & 1u) continue;
+        f->warned |= 1u << k;
+        bl_fmu_log(f, fmi2Warning, "%s", bl_message(f->engine));
+    }
+}
+
 fmi2Status bl_fmu_prepare(bl_fmu *f) {
     if (f->needs_init) {
         if (bl_init(f->engine) != BL_OK) return fail(f);
@@ -214,6 +223,7 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 void fmi2FreeInstance(fmi2Component c) {
     bl_fmu *f = fmu_of(c);
     if (!f) return;
+    warn_of_fallbacks(f);
     f->magic = 0;
     bl_close(f->engine);
     free(f->name);
@@ -256,17 +266,20 @@ fmi2Status fmi2Terminate(fmi2Component c) {
     ENTER(TERMINATE)
     f->state = TERMINATED;
     warn(f, BL_DIAGNOSTIC_RUN);
+    warn_of_fallbacks(f);
     bl_fmu_log(f, fmi2OK, "terminated at t = %.9g", bl_time(f->engine));
     return fmi2OK;
 }
 
 fmi2Status fmi2Reset(fmi2Component c) {
     ENTER(RESET)
+    warn_of_fallbacks(f);
     bl_reset(f->engine);
     f->state = INSTANTIATED;
     f->needs_init = 1;
     f->ended = 0;
     f->has_stop_time = 0;
+    f->warned = 0;
     return fmi2OK;
 }
 
@@ -316,6 +329,8 @@ static fmi2Status set(bl_fmu *f, const bl_variable *variable, double value) {
                    (long long)(variable - f->variables));
         return fmi2Discard;
     }
+    /* Importers set inputs at every step. One that stays as it is must not end a step of the solver that leads past the tick. */
+    if (memcmp(&f->values[variable->slot], &value, sizeof value) == 0) return fmi2OK;
     f->values[variable->slot] = value;
     if (is_parameter) bl_touch(f->engine);
     else bl_touch_inputs(f->engine);

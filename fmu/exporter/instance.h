@@ -63,6 +63,7 @@ typedef struct {
     int ended;      /* a Stop block ended the simulation */
     double stop_time;
     int has_stop_time;
+    unsigned warned; /* of which fallbacks of the solver, a bit for each */
 } bl_fmu;
 
 /* Returns the instance, or NULL, with a log message, if there is none or the call is not allowed in this state. */

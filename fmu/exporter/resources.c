@@ -48,7 +48,7 @@ static int is_file_uri(const char *text) {
 }
 
 /* What follows the scheme, up to where the path starts: x, /x, //localhost/x, ///x; //server/x and ////server/x keep the two
-   slashes that Windows wants before a server, and elsewhere they do no harm. */
+   slashes that Windows requires before a server, and elsewhere they do no harm. */
 static const char *skip_authority(const char *text) {
     const size_t slashes = strspn(text, "/");
     if (slashes >= 3) return text + slashes - (slashes == 3 ? 1 : 2);

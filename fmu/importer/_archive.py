@@ -142,7 +142,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
 
 
-# What zipfile and the libraries below it raise for bytes that are no archive.
+# What zipfile and the libraries below it raise for bytes that are not an archive.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,

@@ -30,7 +30,7 @@ _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
 _RANGES: dict[str, tuple[float, float]] = {"Integer": (-(2**31), 2**31 - 1)}
 _RANGES |= {f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
 _RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
-# The largest 64-bit integers are no doubles; the doubles below them are.
+# The largest 64-bit integers are not doubles; the doubles below them are.
 _RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
 _RANGES["Enumeration"] = _RANGES["Int64"]
 _KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
@@ -52,6 +52,8 @@ class Scalar:
     start: str | None
     unit: Unit | None
     doc: str
+    names: tuple[str, ...] = ()
+    """Of an enumeration whose values are 1, 2, …: their names."""
 
     @property
     def kind(self) -> Kind:
@@ -253,7 +255,16 @@ def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
         variable.start,
         unit,
         variable.description or "",
+        _item_names(declared) if variable.type == "Enumeration" else (),
     )
+
+
+def _item_names(declared: Any) -> tuple[str, ...]:
+    """Return the names of an enumeration; none where its values are not 1, 2, …, as FMI allows."""
+    items = sorted(declared.items or (), key=lambda item: int(item.value)) if declared else []
+    if [int(item.value) for item in items] != list(range(1, len(items) + 1)):
+        return ()
+    return tuple(str(item.name) for item in items)
 
 
 _FREE_OF_INPUTS = ("parameter", "structuralParameter", "calculatedParameter", "independent")
@@ -366,7 +377,15 @@ class Interface:
                 numbers = tuple(first.number(start) for start in starts)
                 default = numbers if len(numbers) > 1 else numbers[0]
             made.append(
-                Port(group.name, len(group.scalars), first.unit, first.kind, default, first.doc)
+                Port(
+                    group.name,
+                    len(group.scalars),
+                    first.unit,
+                    first.kind,
+                    default,
+                    first.doc,
+                    first.names,
+                )
             )
         return made
 

@@ -753,9 +753,9 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
                          silence(f));
     int status = BL_OK;
     if (listening) {
-        const fmi2Status told = CALL(f, SetDebugLogging, f->component, fmi2True, (size_t)f->category_count,
-                                     (const fmi2String *)f->categories);
-        if (f->logging || told == fmi2Fatal) status = handle_status(f, told, "fmi2SetDebugLogging", t);
+        const fmi2Status logged = CALL(f, SetDebugLogging, f->component, fmi2True, (size_t)f->category_count,
+                                       (const fmi2String *)f->categories);
+        if (f->logging || logged == fmi2Fatal) status = handle_status(f, logged, "fmi2SetDebugLogging", t);
     }
     const int stops = !isnan(f->stop_time);
     if (status == BL_OK)
@@ -837,13 +837,14 @@ static int end_run(bl_fmu_host *f, double t) {
 /* The last argument of fmi2DoStep promises that no state from before the start of the step will be restored; some FMUs keep what a step
    has changed only then. A state at its very start may be, so the promise also holds for a step that a coupling repeats as a
    whole; it does not hold for a later part of one, and not after a state from before it was handed out. */
-static int step(bl_fmu_host *f, double t, double h, int is_last) {
+static int step(const bl_block *b, bl_fmu_host *f, double t, double h, int is_last) {
     const fmi2Boolean no_return = t <= f->oldest && t <= f->oldest_saved + 1e-6 * h ? fmi2True : fmi2False;
     const fmi2Status status = CALL(f, DoStep, f->component, t, h, no_return);
     if (status <= fmi2Warning) return BL_OK;
     fmi2Boolean ended = fmi2False;
     if (status == fmi2Discard && CALL(f, GetBooleanStatus, f->component, fmi2Terminated, &ended) == fmi2OK && ended) {
         const double reached = last_successful_time(f, t, h);
+        bl_note_event(b, reached, 0);
         if (!is_last || reached < t + 0.999999 * h) return end_run(f, reached);
         f->ended = 1; /* after the step was done: its end is still a sample */
         return BL_OK;
@@ -897,7 +898,7 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
         const bl_fmu_part part = {(double)k * h, h, order > before ? order : before};
         status = set_polynomial(b, f, &f->direct, part, t + part.age);
         if (status == BL_OK) status = set_polynomial(b, f, &f->delayed, part, t + part.age);
-        if (status == BL_OK) status = step(f, t + part.age, h, k + 1 == f->substeps);
+        if (status == BL_OK) status = step(b, f, t + part.age, h, k + 1 == f->substeps);
     }
     f->input_derivative_order = order < f->input_derivative_limit ? order : f->input_derivative_limit;
     f->time = t + dt;
@@ -919,9 +920,15 @@ static int host_advance(bl_block *b, double t, double dt) {
     if (status == BL_OK) status = set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++)
-        status = step(f, t + (double)k * h, h, k + 1 == f->substeps);
+        status = step(b, f, t + (double)k * h, h, k + 1 == f->substeps);
     f->time = t + dt;
     return leave(f, status);
+}
+
+/* An FMU for co-simulation reports no events but one. */
+static void host_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
+    (void)b;
+    if (crossing == 0) snprintf(text, size, "ends the simulation");
 }
 
 static const char *host_last_error(const bl_block *b) {
@@ -1111,6 +1118,7 @@ const bl_kernel bl_kernels_fmu[] = {
      .exit_initialization = host_exit_initialization,
      .accept_step = host_accept_step,
      .advance = host_advance,
+     .describe_event = host_describe_event,
      .close = host_close,
      .last_error = host_last_error},
     {.name = "fmu2_rollback",
@@ -1121,6 +1129,7 @@ const bl_kernel bl_kernels_fmu[] = {
      .exit_initialization = host_exit_initialization,
      .accept_step = host_accept_step,
      .advance = host_advance,
+     .describe_event = host_describe_event,
      .save = host_save,
      .restore = host_restore,
      .close = host_close,

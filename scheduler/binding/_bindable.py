@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from ...blocks.basic.routing._bus import Bus, BusSelector
+from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import EVERY_TICK, Port, PortRef, Rate
 from ...blocks.core._units import Unit, parse_unit
+from ..compile._buses import expand_ports
 from ..compile.diagram._boundary import Inport
 from ..compile.diagram._diagram import Diagram
 from ..compile.diagram._subsystem import Subsystem
@@ -38,7 +41,14 @@ def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str
         read = {*inside.sources.values(), *(port.source for port in inside.outports.values())}
         for name, block in inside.blocks.items():
             path = prefix + name
-            if isinstance(block, Inport):
+
+            def number_of(port: Port, block: AbstractBlock = block) -> int:
+                return block.input_index[_whole(port, block.input_index)]
+
+            def name_of(port: Port, block: AbstractBlock = block) -> str:
+                return _whole(port, block.output_index)
+
+            if isinstance(block, Inport | Bus | BusSelector):
                 continue
             if isinstance(block, Subsystem):
                 inputs, outputs = _subsystem_ports(block, path, plan)
@@ -51,14 +61,19 @@ def list_blocks(diagram: Diagram, plan: AbstractDescribed) -> Iterator[tuple[str
                     inputs,
                     outputs,
                     _stand_in_rate(inside.rate_of(block)),
-                    frozenset(p.name for n, p in enumerate(inputs) if (block, n) in inside.sources),
-                    frozenset(p.name for p in outputs if PortRef(block, p.name) in read),
+                    frozenset(p.name for p in inputs if (block, number_of(p)) in inside.sources),
+                    frozenset(p.name for p in outputs if PortRef(block, name_of(p)) in read),
                 ),
             )
             if isinstance(block, Subsystem):
                 yield from enter(block.diagram, f"{path}.")
 
     return enter(diagram, "")
+
+
+def _whole(port: Port, names: Collection[str]) -> str:
+    """Return the name of a port of a block, or of the bus that it is an element of."""
+    return port.name if port.name in names else port.name.partition(".")[0]
 
 
 def _stand_in_rate(rate: Rate) -> Rate:
@@ -73,9 +88,9 @@ def _resolved(ports: tuple[Port, ...], infos: tuple[PortInfo, ...]) -> tuple[Por
 
 
 def port_of(info: PortInfo, name: str, default: float | tuple[float, ...] | None = None) -> Port:
-    """Return a port with the fixed width, unit and kind of `info`."""
+    """Return a port with the fixed width, unit, kind and names of `info`."""
     unit = parse_unit(info.unit) if info.unit else None
-    return Port(name, info.width, unit, info.kind, default, info.doc)
+    return Port(name, info.width, unit, info.kind, default, info.doc, info.names)
 
 
 def _subsystem_ports(
@@ -83,12 +98,12 @@ def _subsystem_ports(
 ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """Trace the outputs of a subsystem to the blocks that produce them."""
     outputs = []
-    for name in block.diagram.outports:
+    taken, shown = expand_ports(block)
+    for name in [port.name for port in shown]:
         info = _follow(block, path, name, plan)
         outputs.append(port_of(info, name) if info else Port(name))
     inputs = tuple(
-        port if isinstance(port.kind, str) else Port(port.name, doc=port.doc)
-        for port in block.inputs
+        port if isinstance(port.kind, str) else Port(port.name, doc=port.doc) for port in taken
     )
     return inputs, tuple(outputs)
 
@@ -96,6 +111,9 @@ def _subsystem_ports(
 def _follow(block: Subsystem, path: str, output: str, plan: AbstractDescribed) -> PortInfo | None:
     if block.control and block.control != "reset":
         return plan.signals.get(plan.aliases.get(f"{path}.{output}", ""))
+    if "." in output:
+        found = plan.bus_elements.get(f"{path}.{output}", "")
+        return plan.signals.get(found)
     inside = block.diagram
     source = inside.outports[output].source
     name = f"{path}.{inside.names[source.block]}"

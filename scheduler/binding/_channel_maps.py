@@ -95,6 +95,14 @@ class ChannelMaps:
                     where, key, f"channel `{device.name}.{channel.name}` is declared as unused."
                 )
             good &= self._check_unit(port, path, device, side, channel, where, key)
+            if channel.names and channel.names != port.names:
+                good = False
+                has = f"is one of {name_list(port.names)}" if port.names else "has no names"
+                self.say(
+                    where, key,
+                    f"channel `{device.name}.{channel.name}` is an enumeration of "
+                    f"{name_list(channel.names)}, but `{path}` {has}.",
+                )  # fmt: skip
         if not good:
             return None
         unit = str(port.unit) if isinstance(port.unit, Unit) else None

@@ -89,6 +89,8 @@ class Channel:
     unused: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the channel for its driver."""
+    names: tuple[str, ...] = ()
+    """Of an enumeration: the names of its values, from 1 on."""
 
     @property
     def element_names(self) -> list[str]:
@@ -388,10 +390,11 @@ class _Reader:
             say("", "the name of a channel must have 1 to 40 characters.")
         more = dict(kind.channel_options) if kind is not None else {}
         known = _CHANNEL_OPTIONS | more
-        plain = {k: v for k, v in table.items() if k not in ("limits", "safe")}
+        plain = {k: v for k, v in table.items() if k not in ("limits", "safe", "names")}
         if kind is None:
             plain = {k: v for k, v in plain.items() if k in known}
-        values = read_options(plain, known | {"limits": _ANY, "safe": _ANY}, say, " of a channel")
+        special = {"limits": _ANY, "safe": _ANY, "names": _ANY}
+        values = read_options(plain, known | special, say, " of a channel")
         unit = None
         if values["unit"] is not None:
             try:
@@ -401,19 +404,33 @@ class _Reader:
         if values["scale"] == 0:
             say("scale", "must not be 0.")
             values["scale"] = 1.0
-        low, high = self._limits(table, say)
-        safe = self._safe(table, values["width"], low, high, needs_safe, say)
+        names = self._value_names(table, say)
+        table = {key: _number_names(content, names) for key, content in table.items()}
+        low, high = self._limits(table, names, say)
+        safe = self._safe(table, names, values["width"], low, high, needs_safe, say)
         return Channel(
             name, values["width"], unit, values["scale"], values["offset"], low, high,
-            values["saturate"], safe, values["unused"], {key: values[key] for key in more},
+            values["saturate"], safe, values["unused"], {key: values[key] for key in more}, names,
         )  # fmt: skip
 
-    def _limits(self, table: Mapping[str, Any], say: Any) -> tuple[float, float]:
+    def _value_names(self, table: Mapping[str, Any], say: Any) -> tuple[str, ...]:
+        """Return the names of the values of an enumeration, by which others may refer to them."""
+        given = table.get("names", [])
+        texts = isinstance(given, list) and all(isinstance(one, str) and one for one in given)
+        if not texts or len(set(given)) != len(given) or ("names" in table and not given):
+            say("names", f'must be the names of all values, ["off", "on", …], got {show(given)}.')
+            return ()
+        return tuple(given)
+
+    def _limits(
+        self, table: Mapping[str, Any], names: tuple[str, ...], say: Any
+    ) -> tuple[float, float]:
         if "limits" not in table:
             return -math.inf, math.inf
         given = table["limits"]
         if not isinstance(given, list) or len(given) != 2 or not all(_is_limit(v) for v in given):
-            say("limits", f"must be two numbers [low, high], got {show(given)}.")
+            advice = _advise_names(given, names)
+            say("limits", f"must be two numbers [low, high], got {show(given)}.{advice}")
             return -math.inf, math.inf
         low, high = float(given[0]), float(given[1])
         if not low < high:
@@ -424,6 +441,7 @@ class _Reader:
     def _safe(
         self,
         table: Mapping[str, Any],
+        names: tuple[str, ...],
         width: int,
         low: float,
         high: float,
@@ -438,7 +456,7 @@ class _Reader:
         listed = given if isinstance(given, list) else [given] * width
         if len(listed) != width or not all(is_number(value) for value in listed):
             wanted = "a number" if width == 1 else f"a number or a list of {width}"
-            say("safe", f"must be {wanted}, got {show(given)}.")
+            say("safe", f"must be {wanted}, got {show(given)}.{_advise_names(given, names)}")
             return None
         values = tuple(float(value) for value in listed)
         for value in values:
@@ -533,6 +551,23 @@ _ANY = Option("number")
 def _is_limit(value: Any) -> bool:
     infinite = isinstance(value, float) and math.isinf(value)
     return infinite or is_number(value)
+
+
+def _number_names(content: Any, names: tuple[str, ...]) -> Any:
+    """Replace names of an enumeration, alone or in a list, by their values."""
+    if isinstance(content, list):
+        return [_number_names(one, names) for one in content]
+    return names.index(content) + 1 if isinstance(content, str) and content in names else content
+
+
+def _advise_names(given: Any, names: tuple[str, ...]) -> str:
+    """Return how to write the value of an enumeration by name, if that was tried."""
+    texts = [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)]
+    if not texts:
+        return ""
+    if not names:
+        return ' To use names of values, list all of them: names = ["off", "on", …].'
+    return f"{suggest(texts[0], names)} Names: {name_list(names)}."
 
 
 def _names(value: Any) -> tuple[str, ...] | None:

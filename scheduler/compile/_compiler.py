@@ -210,6 +210,7 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
             for loop in order.loops
         ]
     for item in flat.blocks:
+        problems += [f"`{item.path}`: {problem}" for problem in item.block.find_problems()]
         if isinstance(item.block, ExternalBlock) and item.guard >= 0:
             problems.append(
                 f"`{item.path}` is {item.block.external_name}, which cannot be suspended, but the "

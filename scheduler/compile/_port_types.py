@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...blocks.core._block import AbstractBlock
@@ -21,6 +21,8 @@ class Carried(NamedTuple):
     width: int | None = None
     unit: Unit | None = None
     kind: Kind | None = None
+    names: tuple[str, ...] = ()
+    """Of an enumeration: the names of its values, from 1 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class _Draft:
     width: int | None = None
     unit: Unit | None = None
     kind: Kind | None = None
+    names: tuple[str, ...] = ()
 
 
 class _Resolver:
@@ -66,11 +69,11 @@ class _Resolver:
         self.inputs = [[_fixed(port) for port in item.block.inputs] for item in flat.blocks]
         self.outputs = [[_fixed(port) for port in item.block.outputs] for item in flat.blocks]
         self.widths = [_widths(step) for step in steps]
-        self.destinations: list[list[tuple[int, int, int]]] = [[] for _ in flat.blocks]
+        self.destinations: list[list[tuple[Source, int, int]]] = [[] for _ in flat.blocks]
         for number, item in enumerate(flat.blocks):
             for n, source in enumerate(item.sources):
                 if source is not None and source.block >= 0:
-                    self.destinations[source.block].append((source.port, number, n))
+                    self.destinations[source.block].append((source, number, n))
 
     def result(self) -> ResolvedPorts:
         return ResolvedPorts(
@@ -85,26 +88,27 @@ class _Resolver:
         for number, item in enumerate(self.flat.blocks):
             for n, source in enumerate(item.sources):
                 if source is not None and source.block < 0:
-                    self._flow(_fixed(self.flat.inputs[-1 - source.block].port), number, n)
+                    self._flow(source, number, n)
         while waiting:
             number = waiting.popleft()
             queued.discard(number)
             self._relate(number)
-            for port, target, n in self.destinations[number]:
-                if self._flow(self.outputs[number][port], target, n) and target not in queued:
+            for source, target, n in self.destinations[number]:
+                if self._flow(source, target, n) and target not in queued:
                     queued.add(target)
                     waiting.append(target)
 
-    def _flow(self, source: _Draft, number: int, n: int) -> bool:
+    def _flow(self, source: Source, number: int, n: int) -> bool:
         """Propagate open properties of an input over a wire; return whether any was added."""
-        target = self.inputs[number][n]
+        given, target = self._given(source), self.inputs[number][n]
+        unit = given.unit or source.unit
         new = False
-        if target.width is None and source.width is not None:
-            target.width, new = source.width, True
-        if target.unit is None and source.unit is not None:
-            target.unit, new = source.unit, True
-        if target.kind is None and source.kind is not None:
-            target.kind, new = source.kind, True
+        if target.width is None and given.width is not None:
+            target.width, new = given.width, True
+        if target.unit is None and unit is not None:
+            target.unit, new = unit, True
+        if target.kind is None and given.kind is not None:
+            target.kind, target.names, new = given.kind, given.names, True
         return new
 
     def _relate(self, number: int) -> None:
@@ -113,14 +117,14 @@ class _Resolver:
         ins, outs = self.inputs[number], self.outputs[number]
         widths = self.widths[number]
         units: dict[str, Unit] = {}
-        kinds: dict[str, Kind] = {}
+        kinds: dict[str, tuple[Kind, tuple[str, ...]]] = {}
         for port, carried in _both(block, ins, outs):
             if carried.width is not None and isinstance(port.width, str):
                 widths.setdefault(port.width, carried.width)
             if carried.unit is not None and isinstance(port.unit, Same):
                 units.setdefault(port.unit.label, carried.unit)
             if carried.kind is not None and isinstance(port.kind, Same):
-                kinds.setdefault(port.kind.label, carried.kind)
+                kinds.setdefault(port.kind.label, (carried.kind, carried.names))
         for port, carried in _both(block, ins, outs):
             if carried.width is None and isinstance(port.width, str):
                 carried.width = widths.get(port.width)
@@ -130,7 +134,7 @@ class _Resolver:
                 elif isinstance(port.unit, Derived):
                     carried.unit = _derive(port.unit, block, ins)
             if carried.kind is None and isinstance(port.kind, Same):
-                carried.kind = kinds.get(port.kind.label)
+                carried.kind, carried.names = kinds.get(port.kind.label, (None, ()))
         for port, carried in zip(block.outputs, outs, strict=True):
             if carried.width is None and callable(port.width):
                 with suppress(KeyError):  # a symbol may not be known yet
@@ -171,18 +175,25 @@ class _Resolver:
             self._check_wire(border.source, border.path, _fixed(border.port))
 
     def _check_wire(self, source: Source, taker: str, wanted: _Draft) -> None:
-        giver, given = self._giver(source)
+        giver, given = self._name_giver(source), self._given(source)
+        if given.unit is None and source.unit is not None:
+            given = replace(given, unit=source.unit)
         if given.width != wanted.width:
             self.problems.append(
-                f"`{taker}` expects {_signals(wanted)}, but `{giver}` provides {_signals(given)}."
+                f"`{taker}` expects {_signals(wanted)}, but {giver} provides {_signals(given)}."
                 f"{self._alternatives(source, wanted)}"
             )
             return
         widens = given.kind == "integer" and wanted.kind == "real"
         if wanted.kind not in (None, given.kind) and not widens:
             self.problems.append(
-                f"`{taker}` expects a {wanted.kind} signal, but `{giver}` is {given.kind}."
+                f"`{taker}` expects a {wanted.kind} signal, but {giver} is {given.kind}."
                 f"{_KIND_ADVICE.get((given.kind, wanted.kind), '')}"
+            )
+        elif given.names and wanted.names and given.names != wanted.names:
+            self.problems.append(
+                f"`{taker}` is an enumeration of {name_list(wanted.names)}, but {giver} is "
+                f"one of {name_list(given.names)}."
             )
         if given.unit is None or wanted.unit is None or equivalent(given.unit, wanted.unit):
             return
@@ -194,12 +205,12 @@ class _Resolver:
                 else (f"Expression('{gain!r}*u + {offset!r}', unit={str(wanted.unit)!r})")
             )
             self.problems.append(
-                f"`{taker}` is in {wanted.unit}, but `{giver}` is in {given.unit}. The units "
+                f"`{taker}` is in {wanted.unit}, but {giver} is in {given.unit}. The units "
                 f"differ by a scale: put {how} between them."
             )
         else:
             self.problems.append(
-                f"`{taker}` expects {_signals(wanted)}, but `{giver}` provides {_signals(given)}."
+                f"`{taker}` expects {_signals(wanted)}, but {giver} provides {_signals(given)}."
                 f"{_turns(given.unit, wanted.unit) or self._alternatives(source, wanted)}"
             )
 
@@ -216,12 +227,16 @@ class _Resolver:
         elif isinstance(port.unit, Derived):
             unit = _derive(port.unit, block, self.inputs[number])
         kind = carried.kind if isinstance(port.kind, Same) else port.kind
+        names = port.names
         if isinstance(port.kind, Same):
-            for other, known in _both(block, self.inputs[number], self.outputs[number]):
-                if other.kind == port.kind and known.kind:
-                    kind = known.kind
-                    break
-        return _Draft(width, unit, kind)
+            shared = [
+                known
+                for other, known in _both(block, self.inputs[number], self.outputs[number])
+                if other.kind == port.kind and known.kind
+            ]
+            kind = shared[0].kind if shared else kind
+            names = next((known.names for known in shared if known.names), names)
+        return _Draft(width, unit, kind, names)
 
     def _shared_unit(self, block: AbstractBlock, number: int, label: Same) -> Unit | None:
         for port, carried in _both(block, self.inputs[number], self.outputs[number]):
@@ -229,13 +244,20 @@ class _Resolver:
                 return carried.unit
         return None
 
-    def _giver(self, source: Source) -> tuple[str, _Draft]:
+    def _given(self, source: Source) -> _Draft:
         if source.block < 0:
-            item = self.flat.inputs[-1 - source.block]
-            return item.name, _fixed(item.port)
-        item_block = self.flat.blocks[source.block]
-        port = item_block.block.outputs[source.port]
-        return f"{item_block.path}.{port.name}", self.outputs[source.block][source.port]
+            return _fixed(self.flat.inputs[-1 - source.block].port)
+        return self.outputs[source.block][source.port]
+
+    def _name_giver(self, source: Source) -> str:
+        """Return the source of a signal, quoted, behind the element of a bus that it comes from."""
+        if source.block < 0:
+            name = self.flat.inputs[-1 - source.block].name
+        else:
+            item = self.flat.blocks[source.block]
+            name = f"{item.path}.{item.block.outputs[source.port].name}"
+        inside = source.element not in ("", name)
+        return f"`{source.element}` (`{name}`)" if inside else f"`{name}`"
 
     def _alternatives(self, source: Source, wanted: _Draft) -> str:
         """Return other outputs of the source block that match."""
@@ -267,7 +289,7 @@ _KIND_ADVICE: dict[tuple[Kind | None, Kind | None], str] = {
 
 
 def _settled(drafts: Sequence[_Draft]) -> tuple[Carried, ...]:
-    return tuple([Carried(draft.width, draft.unit, draft.kind) for draft in drafts])
+    return tuple([Carried(draft.width, draft.unit, draft.kind, draft.names) for draft in drafts])
 
 
 def _fixed(port: Port) -> _Draft:
@@ -275,6 +297,7 @@ def _fixed(port: Port) -> _Draft:
         port.width if isinstance(port.width, int) else None,
         port.unit if isinstance(port.unit, Unit) else None,
         port.kind if isinstance(port.kind, str) else None,
+        port.names,
     )
 
 

@@ -102,6 +102,8 @@ def resolve_rates(
         )
         if at_ticks and joined is not None and joined.period <= 0:
             joined = EVERY_TICK
+        elif number in located and joined == CONSTANT:
+            joined = CONTINUOUS  # its output may change all the same: RateLimiter
         if joined is not None and joined != rates[number]:
             rates[number] = joined
             waiting.extend(consumers[number])

@@ -6,7 +6,7 @@ Only `_rebuild` renumbers, and it covers all data with numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -108,7 +108,7 @@ def find_sources(flat: FlatDiagram, names: Sequence[str]) -> list[int]:
     declared = {item.name for item in flat.inputs if item.declared}
     found = []
     for name in names:
-        if name in declared:
+        if name in declared or _elements_of(name, declared):
             continue
         number = numbers.get(name)
         if number is None:
@@ -175,17 +175,19 @@ def add_outputs(flat: FlatDiagram, names: Sequence[str]) -> FlatDiagram:
     if not names:
         return flat
     declared = {name for name, _ in flat.outputs}
-    known = _known_outputs(flat)
+    buses = dict(flat.buses)
+    known = buses | _known_outputs(flat)
     added = []
     for name in names:
-        if name in declared:
+        if name in declared or _elements_of(name, declared):
             continue
-        if name not in known:
+        elements = [name] if name in known else _elements_of(name, buses)
+        if not elements:
             raise DiagramError(
                 f"there is no output `{name}`.{suggest(name, [*declared, *known])} "
                 f"Outputs: {name_list([*declared, *known])}."
             )
-        added.append((name, known[name]))
+        added += [(each, known[each]) for each in elements]
     return replace(flat, outputs=(*flat.outputs, *added))
 
 
@@ -219,7 +221,7 @@ def _replace_input(flat: FlatDiagram, number: int, other: AbstractBlock) -> Flat
 
 def _replace_subsystem(flat: FlatDiagram, group: Group, other: AbstractBlock) -> FlatDiagram:
     inside = f"{group.path}."
-    ports = group.subsystem.inputs, group.subsystem.outputs
+    ports = group.inputs, group.outputs
     differences = _differences(group.path, ports, other)
     if differences:
         return _complain(flat, *differences)
@@ -246,6 +248,7 @@ def _replace_subsystem(flat: FlatDiagram, group: Group, other: AbstractBlock) ->
         flat,
         borders=tuple(b for b in flat.borders if not b.path.startswith(inside)),
         groups=tuple(g for g in flat.groups if g is not group and not g.path.startswith(inside)),
+        buses=tuple(item for item in flat.buses if not item[0].startswith(inside)),
         couplings=tuple(c for c in flat.couplings if not c.scope.startswith(inside)),
         bonds=tuple(
             bond
@@ -349,6 +352,9 @@ def _rebuild(
             if (source := follow(border.source)) is not None
         ),
         outputs=tuple((name, follow(source)) for name, source in flat.outputs),
+        buses=tuple(
+            (name, moved) for name, source in flat.buses if (moved := follow(source)) is not None
+        ),
     )
 
 
@@ -387,7 +393,15 @@ def _known_outputs(flat: FlatDiagram) -> dict[str, Source]:
         main = main_output(list(item.block.output_index))
         if main is not None:
             known.setdefault(item.path, Source(n, item.block.output_index[main]))
+    for name, source in flat.buses:
+        if source.block >= 0:
+            known.setdefault(name, source)
     return known
+
+
+def _elements_of(name: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths of the elements of a bus."""
+    return [path for path in paths if path.startswith(f"{name}.")]
 
 
 def _complain(flat: FlatDiagram, *problems: str) -> FlatDiagram:

@@ -11,10 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...blocks.basic.routing._bus import Bus, BusSelector
 from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import PortRef
 from ...blocks.external._python import FunctionBlock
-from ...errors import BiellaError
+from ...errors import BiellaError, DiagramError
+from ..compile._buses import Element, find_shape, list_elements
 from ..compile._compiler import outline_flat, read_settings
 from ..compile._flatten import flatten
 from ..compile.diagram._boundary import Inport
@@ -62,6 +64,7 @@ class _Inside:
 class _Signal:
     rate: str
     width: int
+    is_bus: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,11 @@ class _Reader:
             inside = self._frame(scope.inner[block], name, block)
             return _Item(name, None, inputs, outputs, inside=inside)
         rate = self.rates.get(scope.prefix + name, "")
+        if isinstance(block, Bus):
+            rate = self._signal(scope, PortRef(block, "bus")).rate
+        elif isinstance(block, BusSelector):
+            ref = scope.diagram.sources.get((block, 0))
+            rate = self._signal(scope, ref).rate if ref else ""
         return _Item(name, look_of_block(_facts(name, block)), inputs, outputs, rate)
 
     def _frame(self, scope: _Scope, name: str, block: Subsystem) -> _Inside:
@@ -188,8 +196,21 @@ class _Reader:
         ref = scope.parent.diagram.sources.get((block, block.input_index[block.control]))
         return self._signal(scope.parent, ref).rate if ref else ""
 
-    def _signal(self, scope: _Scope, ref: PortRef, depth: int = 0) -> _Signal:
-        """Follow a wire through the borders of subsystems to the block that drives it."""
+    def _signal(self, scope: _Scope, ref: PortRef) -> _Signal:
+        """Return what a wire carries; a bus has the rate that all of its signals have, if any."""
+        shape = None
+        with suppress(DiagramError):  # a bus that contains itself
+            shape = find_shape(scope.diagram, ref)
+        if shape is None:
+            return self._follow(scope, ref, ())
+        signals = [self._follow(scope, ref, element) for element in list_elements(shape)]
+        rates = {signal.rate for signal in signals}
+        rate = rates.pop() if len(rates) == 1 else ""
+        return _Signal(rate, sum(signal.width for signal in signals), True)
+
+    def _follow(self, scope: _Scope, ref: PortRef, element: Element, depth: int = 0) -> _Signal:
+        """Follow a signal through the borders of subsystems and through buses to the block that
+        drives it."""
         block = ref.block
         name = scope.diagram.names[block]
         free = "continuous" if self.compiled else ""
@@ -200,16 +221,28 @@ class _Reader:
                 key = (scope.subsystem, scope.subsystem.input_index[name])
                 outer = scope.parent.diagram.sources.get(key)
                 if outer is not None:
-                    return self._signal(scope.parent, outer, depth + 1)
+                    return self._follow(scope.parent, outer, element, depth + 1)
             width = block.port.width
+            if block.bus:
+                signals = {tuple(path.split(".")): port for path, port in block.bus.list_signals()}
+                width = signals[element].width if element in signals else 1
             return _Signal(free, width if isinstance(width, int) else 1)
-        path = f"{scope.prefix}{name}.{ref.name}"
+        if isinstance(block, BusSelector):
+            element = (*ref.name.split("."), *element)
+        if isinstance(block, Bus | BusSelector):
+            number = 0
+            if isinstance(block, Bus):
+                number = block.input_index.get("".join(element[:1]), -1)
+                element = element[1:]
+            outer = scope.diagram.sources.get((block, number))
+            return self._follow(scope, outer, element, depth + 1) if outer else _Signal("", 1)
+        path = ".".join((f"{scope.prefix}{name}.{ref.name}", *element))
         if isinstance(block, Subsystem):
             if path in self.rates:
                 # The held output of a conditional subsystem is a block of the plan.
                 return _Signal(self.rates[path], self.widths.get(f"{path}.y", 1))
             inner = scope.inner[block]
-            return self._signal(inner, inner.diagram.outports[ref.name].source, depth + 1)
+            return self._follow(inner, inner.diagram.outports[ref.name].source, element, depth + 1)
         width = block.outputs[block.output_index[ref.name]].width
         fixed = width if isinstance(width, int) else 1
         return _Signal(self.rates.get(scope.prefix + name, ""), self.widths.get(path, fixed))
@@ -303,9 +336,10 @@ def _compose(
                 signal.rate,
                 signal.width,
                 depth,
+                signal.is_bus,
             )
         )
-        if signal.width > 1 and (link.source, link.output) not in numbered:
+        if signal.width > 1 and not signal.is_bus and (link.source, link.output) not in numbered:
             numbered.add((link.source, link.output))
             at = Words(str(signal.width), start[0] + 3, start[1] - 6, _WIDTH_NUMBER, "left")
             picture.words.append(at)

@@ -6,7 +6,7 @@ without pyplot: no display is needed, and no global state is left behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from ...errors import DiagramError
 from ..compile.plan._plan import Plan
 from ..results._files import replacing
 from ._arrange import arrange
-from ._paint import Dash, finish, paint
+from ._paint import Canvas, Dash, finish, paint
 from ._picture import Picture
 from ._symbols import FONT, Words
 from ._wiring import Point
@@ -38,8 +38,9 @@ def draw(
     """Draw a block diagram from left to right.
 
     Wires and outlines are colored by rate, vectors are thick with their width beside them,
-    subsystems are framed with their blocks inside. A diagram that does not compile is drawn without
-    rates. A plan has no frames: its blocks are labeled with their full paths.
+    buses are double lines, subsystems are framed with their blocks inside. A diagram that does not
+    compile is drawn without rates. A plan has no frames: its blocks are labeled with their full
+    paths.
 
     Parameters
     ----------
@@ -55,33 +56,50 @@ def draw(
     DiagramError
         If the extension of `path` is another one.
     """
+    target = require_format(path)
+    figure = render(finish(arrange(source), title))
+    save(figure, target)
+    return figure
+
+
+def require_format(path: str | FilePath | None) -> FilePath | None:
+    """Return where to draw to; raise an error unless it has one of the extensions `FORMATS`."""
     target = None if path is None else FilePath(path)
-    suffix = "" if target is None else target.suffix.lower().lstrip(".")
-    if target is not None and suffix not in FORMATS:
+    if target is not None and target.suffix.lower().lstrip(".") not in FORMATS:
         raise DiagramError(
             f"cannot draw to `{target.name}`: give it one of the extensions {', '.join(FORMATS)}."
         )
-    figure = render(finish(arrange(source), title))
-    if target is not None:
-        # Dates and random identifiers would make every file different.
-        metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
-            suffix, {}
-        )
-        style: dict[Any, Any] = {"svg.hashsalt": "biella", "svg.fonttype": "path"}
-        with mpl.rc_context(style), replacing(target) as temporary:
-            figure.savefig(temporary, format=suffix, metadata=metadata)
-    return figure
+    return target
+
+
+def save(figure: ShownFigure, target: FilePath | None) -> None:
+    """Write a figure, if there is a `target`; equal figures give equal bytes."""
+    if target is None:
+        return
+    suffix = target.suffix.lower().lstrip(".")
+    # Dates and random identifiers would make every file different.
+    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(
+        suffix, {}
+    )
+    style: dict[Any, Any] = {"svg.hashsalt": "biella", "svg.fonttype": "path"}
+    with mpl.rc_context(style), replacing(target) as temporary:
+        figure.savefig(temporary, format=suffix, metadata=metadata)
 
 
 def render(page: Picture) -> ShownFigure:
     """Draw a finished picture."""
+    return render_page(page.width, page.height, lambda canvas: paint(page, canvas))
+
+
+def render_page(width: float, height: float, painter: Callable[[Canvas], None]) -> ShownFigure:
+    """Return a figure of this size, in points, that `painter` has painted."""
     with mpl.rc_context({"font.family": [FONT]}):
-        figure = ShownFigure(figsize=(page.width / 72, page.height / 72), dpi=_DPI)
+        figure = ShownFigure(figsize=(width / 72, height / 72), dpi=_DPI)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
-        axes.set_xlim(0, page.width)
-        axes.set_ylim(page.height, 0)
-        paint(page, _Canvas(axes))
+        axes.set_xlim(0, width)
+        axes.set_ylim(height, 0)
+        painter(_Canvas(axes))
     return figure
 
 

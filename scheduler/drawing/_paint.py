@@ -23,7 +23,7 @@ _PERIODS = ["#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
 INK, SOFT_INK, WHITE = "#1A1A1A", "#5F5F5F", "#FFFFFF"
 _MARGIN, _TITLE, _TITLE_STRIP, _LEGEND, _LEGEND_STRIP = 18.0, 12.0, 26.0, 7.5, 26.0
-_THIN, _THICK, _OUTLINE = 1.15, 2.3, 1.1
+_THIN, _THICK, _DOUBLE, _OUTLINE = 1.15, 2.3, 3.4, 1.1
 _CORNER, _WIRE_CORNER = 5.0, 4.0
 _ARROW_LENGTH, _ARROW_HALF = 6.0, 2.9
 
@@ -91,7 +91,7 @@ def paint(page: Picture, canvas: Canvas) -> None:
     for dot in page.dots:
         canvas.circle(dot.at, 2.2, colors[dot.rate][0])
     for wire in page.wires:
-        canvas.polygon(_arrow(wire.points), colors[wire.rate][0])
+        canvas.polygon(arrow(wire.points), colors[wire.rate][0])
     for rate, (x, y) in page.legend:
         color, dash = colors[rate]
         canvas.line([(x, y), (x + 18, y)], color, 2.2, dash)
@@ -130,18 +130,18 @@ def _colors(rates: Sequence[str]) -> dict[str, tuple[str, Dash]]:
     return found
 
 
-def _paper(depth: int) -> str:
+def paper(depth: int) -> str:
     """Return the background inside `depth` frames."""
     return "#FFFFFF" if depth == 0 else ["#F6F7F9", "#EDEFF3"][(depth - 1) % 2]
 
 
-def _tint(color: str, share: float) -> str:
+def tint(color: str, share: float) -> str:
     """Return `color` thinned with white."""
     parts = (int(color[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(255 - share * (255 - part)):02X}" for part in parts)
 
 
-def _rounded(rect: Rect, radius: float) -> list[Point]:
+def rounded(rect: Rect, radius: float) -> list[Point]:
     """Return the outline of a rectangle with round corners."""
     x, y, width, height = rect
     r = min(radius, width / 2, height / 2)
@@ -156,7 +156,7 @@ def _rounded(rect: Rect, radius: float) -> list[Point]:
 
 
 def _paint_frame(canvas: Canvas, frame: Frame) -> None:
-    canvas.polygon(_rounded(frame.rect, 7.0), _paper(frame.depth), "#9AA0AA", 0.9)
+    canvas.polygon(rounded(frame.rect, 7.0), paper(frame.depth), "#9AA0AA", 0.9)
 
 
 def _paint_net(
@@ -173,13 +173,16 @@ def _paint_net(
         steps = list(itertools.pairwise(points))
         new = next((n for n, step in enumerate(steps) if step not in painted), len(steps) - 1)
         painted.update(steps)
-        lines.append(_wire_line(points[new:], dots))
-    width = _THICK if wires[0].width > 1 else _THIN
+        lines.append(round_corners(points[new:], dots))
+    width = _DOUBLE if wires[0].is_bus else _THICK if wires[0].width > 1 else _THIN
     color, dash = colors[wires[0].rate]
     for line in lines:
-        canvas.line(line, _paper(wires[0].depth), width + 3.2)
+        canvas.line(line, paper(wires[0].depth), width + 3.2)
     for line in lines:
         canvas.line(line, color, width, dash)
+    if wires[0].is_bus:  # a double line
+        for line in lines:
+            canvas.line(line, paper(wires[0].depth), width - 2 * _THIN)
 
 
 def _split_at(points: Sequence[Point], dots: set[Point]) -> list[Point]:
@@ -198,7 +201,7 @@ def _split_at(points: Sequence[Point], dots: set[Point]) -> list[Point]:
     return line
 
 
-def _wire_line(points: Sequence[Point], dots: set[Point]) -> list[Point]:
+def round_corners(points: Sequence[Point], dots: set[Point]) -> list[Point]:
     """Return the line with rounded corners, except at branches; it ends inside its arrow."""
     (ax, ay), (bx, by) = points[-2:]
     length = max(abs(bx - ax), abs(by - ay))
@@ -227,7 +230,7 @@ def _toward(a: Point, b: Point, share: float) -> Point:
     return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])
 
 
-def _arrow(points: Sequence[Point]) -> list[Point]:
+def arrow(points: Sequence[Point]) -> list[Point]:
     (ax, ay), (x, y) = points[-2:]
     length = max(abs(x - ax), abs(y - ay))
     dx, dy = (x - ax) / length, (y - ay) / length
@@ -238,7 +241,7 @@ def _arrow(points: Sequence[Point]) -> list[Point]:
 
 def _paint_box(canvas: Canvas, box: Box, color: str) -> None:
     x, y, width, height = box.body
-    fill = _tint(color, 0.09)
+    fill = tint(color, 0.09)
     shape = box.look.shape
     if shape == "circle":
         canvas.circle((x + width / 2, y + height / 2), width / 2, fill, color, _OUTLINE)
@@ -251,7 +254,7 @@ def _paint_box(canvas: Canvas, box: Box, color: str) -> None:
                        (x + width - tip, y + height), (x, y + height)]  # fmt: skip
         else:
             radius = {"bar": 1.5, "source": height}.get(shape, _CORNER)
-            outline = _rounded(box.body, radius)
+            outline = rounded(box.body, radius)
         fill = {"bar": color, "sink": WHITE}.get(shape, fill)
         canvas.polygon(outline, fill, color, _OUTLINE)
     left, top = box.rect[:2]

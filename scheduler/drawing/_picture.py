@@ -47,6 +47,7 @@ class Wire:
     rate: str
     width: int
     depth: int
+    is_bus: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ _FRACTIONS = {
     "DiscreteIntegrator": ("T", "z − 1"),
     "DiscreteTransferFunction": ("B(z)", "A(z)"),
     "Integrator": ("1", "s"),
+    "SecondOrderIntegrator": ("1", "s²"),
     "TransferFunction": ("B(s)", "A(s)"),
 }
 _WAVE = tuple((k / 24, 0.5 + 0.42 * float(np.sin(2 * np.pi * k / 24))) for k in range(25))
@@ -176,6 +177,8 @@ def look_of_block(facts: Facts) -> Look:
         return _fraction(facts, shape, *_FRACTIONS[kind])
     if kind in _ICONS:
         return _body(facts, shape, 30.0, icon=_ICONS[kind])
+    if kind == "StateMachine":
+        return _machine(facts, shape)
     text = _TEXTS.get(kind, "")
     if kind == "Constant" and facts.value is not None:
         text = format_value(facts.value)
@@ -297,6 +300,32 @@ def _body(
         words=tuple(words),
         strokes=tuple(strokes),
     )
+
+
+def _machine(facts: Facts, shape: Shape) -> Look:
+    """Return a box with two states, and an arrow from each to the other."""
+    look = _body(facts, shape, 44.0, [("", _NAME, False, "dark")])
+    middle = next(word for word in look.words if not word.text)
+    x, y = middle.x, middle.y
+    strokes: list[tuple[tuple[float, float], ...]] = []
+    for side in (-1, 1):
+        at, w, h, c = x + side * 14, 7.0, 5.0, 2.0
+        strokes.append((
+            (at - w + c, y - h), (at + w - c, y - h), (at + w, y - h + c), (at + w, y + h - c),
+            (at + w - c, y + h), (at - w + c, y + h), (at - w, y + h - c), (at - w, y - h + c),
+            (at - w + c, y - h),
+        ))  # fmt: skip
+        # The arrow above goes to the right, the one below to the left.
+        level, tip = y + 2.2 * side, x - 7 * side
+        strokes.append(((x + 7 * side, level), (tip, level)))
+        strokes.append(
+            ((tip + 2.5 * side, level - 1.8), (tip, level), (tip + 2.5 * side, level + 1.8))
+        )
+    words = tuple(word for word in look.words if word is not middle)
+    return Look(
+        look.shape, look.width, look.height, look.body, look.inputs, look.outputs,
+        words=words, strokes=tuple(strokes),
+    )  # fmt: skip
 
 
 def _fraction(facts: Facts, shape: Shape, over: str, under: str) -> Look:

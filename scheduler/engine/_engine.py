@@ -10,7 +10,7 @@ import struct
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from ctypes import POINTER, byref, c_double, c_int64, c_void_p
+from ctypes import POINTER, byref, c_double, c_int64, c_void_p, create_string_buffer
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -163,11 +163,17 @@ class Instance:
             self.library.bl_release_modes(self.handle)
 
     @property
+    def counters(self) -> Array:
+        """The counters of the solver, and then the head of its memory if it has any."""
+        layout = self.layout
+        first = layout.parameters + layout.signals + layout.states + layout.memory
+        return self.values[first : first + layout.diagnostics]
+
+    @property
     def event_counts(self) -> tuple[int, int, int]:
         """Located events, ticks with events that were not located, and evaluations to locate."""
-        counts = self.values[-contract.BL_EVENT_COUNTERS :]
         located, unlocated, searched = (
-            int(counts[place])
+            int(self.counters[place])
             for place in (
                 contract.BL_COUNT_EVENTS,
                 contract.BL_COUNT_UNLOCATED,
@@ -175,6 +181,48 @@ class Instance:
             )
         )
         return located, unlocated, searched
+
+    def describe_event(self, block: int, crossing: int) -> str:
+        """Return what happens at an event of a block; empty if the block does not describe it."""
+        text = create_string_buffer(256)
+        self.library.bl_describe_event(self.handle, block, crossing, text, len(text))
+        return text.value.decode(errors="replace")
+
+    @property
+    def solver_counts(self) -> dict[str, int]:
+        """What the solver has counted since the start, by the names of ``solver.…`` signals."""
+        ports = self.plan.solver_signals
+        return {name.partition(".")[2]: int(self.values[p.slot]) for name, p in ports.items()}
+
+    @property
+    def fallback_marks(self) -> dict[int, float]:
+        """For each fallback of the solver, a number that grows where it happens."""
+        counters = self.counters
+        marks = {
+            contract.BL_FALLBACK_UNLOCATED: float(counters[contract.BL_COUNT_UNLOCATED]),
+            contract.BL_FALLBACK_UNCONTROLLED: float(counters[contract.BL_COUNT_UNCONTROLLED]),
+        }
+        if len(counters) > contract.BL_EVENT_COUNTERS:
+            stiff = counters[contract.BL_EVENT_COUNTERS + contract.BL_SOLVER_STIFF]
+            marks[contract.BL_FALLBACK_STIFF] = float(stiff)
+        return marks
+
+    def list_fallbacks(self, before: Mapping[int, float]) -> list[str]:
+        """Return what the solver could not do as asked, as text, since `fallback_marks` was read.
+
+        That is, ticks with events that were not located, ticks without error control, and a
+        diagram that is stiff for an explicit solver.
+        """
+        marks, texts, kind = self.fallback_marks, [], -1
+        while (kind := self.library.bl_next_fallback(self.handle, kind)) >= 0:
+            if marks[kind] > before.get(kind, 0.0):
+                texts.append(f"{self._message()}.")
+        return texts
+
+    def warn_of_fallbacks(self, before: Mapping[int, float], stacklevel: int = 2) -> None:
+        """Issue a warning for each of `list_fallbacks`."""
+        for text in self.list_fallbacks(before):
+            warnings.warn(f"{self.plan.name}: {text}", BiellaWarning, stacklevel=stacklevel + 1)
 
     @property
     def states(self) -> Array:
@@ -380,6 +428,13 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} returned a value that is not finite {when}. Inputs: {inputs}."
+            if self.counters[contract.BL_COUNT_UNCONTROLLED]:
+                since = self.counters[contract.BL_COUNT_UNCONTROLLED_TIME]
+                text += (
+                    f" Error control was given up at t = {since:.9g} s, because a tick needed more "
+                    f"than max_steps internal steps; the diagram may be stiff: use "
+                    f"solver='radau5', or a smaller step."
+                )
             if self.explains:
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:

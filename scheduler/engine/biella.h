@@ -29,14 +29,18 @@
 typedef struct bl_engine bl_engine;
 
 /* Where an engine's values lie in its one array of doubles: parameters, then signals, continuous
-   states, discrete memory. */
+   states, discrete memory, counters of the solver, its own memory. */
 typedef struct {
     int64_t parameters, signals, states, memory; /* counts */
-    int64_t total;                               /* length of the whole array */
+    int64_t
+        diagnostics; /* the same, after the memory: BL_COUNT_…, then the head of the solver's memory, if it has any */
+    int64_t total; /* length of the whole array */
+    int64_t events; /* most events that one tick logs */
 } bl_layout;
 
 /* An event that was located within a tick: the block and the number of its zero-crossing function, or -1 for an instant known in
-   advance. */
+   advance. Of a block with an internal solver it is a number of the block's own: bl_describe_event. The events of a tick are in the
+   order of the blocks, not of their times; those of a block with a longer period come with the tick at which it advances. */
 typedef struct {
     double time;
     int32_t block, crossing;
@@ -55,10 +59,17 @@ typedef struct {
     int64_t event_capacity, event_count;
 } bl_record;
 
-/* Counters of events, the last values of the array: events located; ticks with more events than allowed, whose rest was
-   integrated without locating; ticks with more steps than allowed, whose rest was integrated without error control; evaluations of
-   the crossing functions while locating. */
-enum { BL_COUNT_EVENTS, BL_COUNT_UNLOCATED, BL_COUNT_UNCONTROLLED, BL_COUNT_SEARCHED, BL_EVENT_COUNTERS };
+/* Counters of the solver, which follow the memory in the array, since the start of the run. */
+enum {
+    BL_COUNT_EVENTS, /* events located */
+    BL_COUNT_UNLOCATED, /* ticks with more events than allowed, whose rest was integrated without locating */
+    BL_COUNT_UNCONTROLLED, /* ticks with more steps than allowed, whose rest was integrated without error control */
+    BL_COUNT_SEARCHED, /* evaluations of the crossing functions while locating */
+    BL_COUNT_UNLOCATED_TIME, /* when the first of these ticks was given up, in s */
+    BL_COUNT_UNCONTROLLED_TIME,
+    BL_COUNT_CHATTERING, /* the block with most events in the first unlocated tick; -1: too many events were not the reason */
+    BL_EVENT_COUNTERS
+};
 
 /* Which headers the library was compiled from: a digest of all that Python mirrors of them (scheduler/engine/contract.py). */
 BL_API const char *bl_contract(void);
@@ -93,6 +104,28 @@ BL_API int bl_init(bl_engine *e);
 /* Runs up to `ticks` ticks; *done is their number. With a record, the row of the tick that was reached
    is left to the next call, or to bl_record_now. */
 BL_API int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done);
+/* Energies of a mechanism, in J. */
+enum { BL_ENERGY_KINETIC, BL_ENERGY_POTENTIAL, BL_ENERGY_FIELDS };
+/* Where a run is compared with another engine of the same plan, the shadow: see solvers/error_estimate.c. Rows have
+   bl_layout.signals + bl_layout.states values, then BL_ENERGY_FIELDS of each of energy_count mechanisms. */
+typedef struct {
+    bl_engine *shadow;
+    const int64_t *starts; /* ticks at which windows start: increasing; a window ends before the next one starts */
+    int64_t window_count;
+    int32_t parts; /* of each integration step in the shadow */
+    int64_t burst; /* ticks of a window with divided steps */
+    int64_t follow, follow_every; /* ticks with whole steps after them, in every n-th window; 0: windows adjoin */
+    double *before, *after,
+        *deviations; /* of each window: rows of the run at its start and after the burst; shadow - run */
+    double *halfway; /* of every n-th window: shadow - run after half of `follow` */
+    double *last, *end,
+        *propagated; /* of every n-th window: rows of the run at the last two ticks of `follow`; shadow - run */
+    int64_t energy_count;
+    int64_t window, phase, next; /* the present window, what is awaited, and the tick at which it is due */
+    int64_t failures; /* windows that the shadow did not complete: their last rows are not written */
+} bl_estimate;
+/* bl_run, comparing the run at the windows of an estimate. What is recorded, and the run, are those of bl_run to the bit. */
+BL_API int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate *estimate, int64_t *done);
 /* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
 BL_API int bl_run_to(bl_engine *e, double time);
 /* Sets a derivative (order 1 or 2) of a real input, by its index in bl_variables. The next bl_run_to extrapolates the
@@ -116,6 +149,8 @@ BL_API void bl_release_modes(bl_engine *e);
 /* Whether a value may change between ticks. */
 BL_API int bl_is_continuous(const bl_engine *e, int64_t slot);
 BL_API int bl_record_now(bl_engine *e, bl_record *record);
+/* What happens at an event of a block, such as "pin: touches"; empty if the block does not describe it. */
+BL_API void bl_describe_event(const bl_engine *e, int32_t block, int32_t crossing, char *text, size_t size);
 /* Makes outputs stale: call after writing a parameter or a state; after writing inputs only, the second does. */
 BL_API void bl_touch(bl_engine *e);
 BL_API void bl_touch_inputs(bl_engine *e);
@@ -142,6 +177,10 @@ BL_API const char *bl_slot_path(const bl_engine *e, int64_t slot);
    after index `after` (-1: the first) that has a warning, with its text in bl_message; -1 if there is none. Must not be
    called during a run. */
 BL_API int32_t bl_next_diagnostic(bl_engine *e, int about, int32_t after);
+/* Fallbacks of the solver since the start of the run. Returns the next one after `after` (-1: the first) that occurred, with its
+   text in bl_message; -1 if there is none. Must not be called during a run. */
+enum { BL_FALLBACK_UNLOCATED, BL_FALLBACK_UNCONTROLLED, BL_FALLBACK_STIFF, BL_FALLBACKS };
+BL_API int32_t bl_next_fallback(bl_engine *e, int32_t after);
 /* Whether an algebraic loop has one solution, after bl_outputs at a tick: a bl_loop_status, or a bl_status below 0. `chosen` and
    `other` get the values of the signals at which it is cut (bl_loop_size of them, at bl_loop_slots), and `condition` how far
    relative errors in the loop are amplified. Repeats outputs of the blocks in the loop and changes nothing. Loops that are cut

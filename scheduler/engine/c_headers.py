@@ -277,14 +277,14 @@ class _Reader:
         while self.peek() != "}":
             line, name = self.line, self.next()
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                self.refuse(f"`{name}` is no name of a constant", line)
+                self.refuse(f"`{name}` is not the name of a constant", line)
             if self.peek() == "=":
                 self.next()
                 value = self.read_value(",}")
             else:
                 value += 1
             if not -(2**31) <= value < 2**31:
-                self.refuse(f"`{name}` is {value}, which is no int", line)
+                self.refuse(f"`{name}` is {value}, which is not an int", line)
             self._define(name, value, line)
             names.append(name)
             if self.peek() != "}":
@@ -307,7 +307,7 @@ class _Reader:
         try:
             return _evaluate(ast.parse(text, mode="eval").body, self.found.constants)
         except (SyntaxError, ValueError, KeyError, ArithmeticError, MemoryError):
-            self.refuse(f"`{text}` is no whole number that can be worked out here", line)
+            self.refuse(f"`{text}` is not a whole number that can be worked out here", line)
             raise AssertionError from None
 
     def read_struct_typedef(self) -> None:

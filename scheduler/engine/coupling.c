@@ -19,7 +19,10 @@
  * The continuous states of the diagram can be a member too: the solver advances them, and minor steps evaluate the inputs.
  *
  * If an iteration does not converge, or a block rejects its inputs, the step is repeated in two halves, recursively, each
- * an internal step. The next step treats the result as one whole step. */
+ * an internal step. The next step treats the result as one whole step.
+ *
+ * Events that members locate and note belong to a step as their states do: what is noted in a sweep that is repeated is taken back,
+ * so that the log has the events of the accepted sweep. */
 #include <math.h>
 #include <string.h>
 
@@ -73,7 +76,14 @@ static int move_member(bl_engine *e, bl_member *m, int use, bool back) {
     return bl_fail(e, BL_ERROR_STATE, b->index, "the block cannot %s its state", back ? "restore" : "save");
 }
 
+/* What members note in the log of events is part of what a step does: it is taken back with their states. */
+static void move_log(bl_engine *e, bl_coupling *c, int use, bool back) {
+    if (back) bl_rewind_log(e, &c->marks[use]);
+    else bl_mark_log(e, &c->marks[use]);
+}
+
 static int move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
+    move_log(e, c, use, back);
     for (int32_t j = 0; j < c->member_count; j++) {
         const int status = move_member(e, &c->members[j], use, back);
         if (status != BL_OK) return status;
@@ -219,6 +229,7 @@ static int sweep(bl_engine *e, bl_coupling *c, int method, int order, double t, 
         const int status = compute_signals(e, c, t + dt);
         if (status != BL_OK) return status;
     }
+    if (again) move_log(e, c, BL_KEEP_STEP, true);
     for (int32_t j = 0; j < c->member_count; j++) {
         int status = again ? move_member(e, &c->members[j], BL_KEEP_STEP, true) : BL_OK;
         if (status != BL_OK) return status;

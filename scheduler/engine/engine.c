@@ -7,7 +7,7 @@
  * is committed only by going on to the next.
  *
  * A run may also stop within a tick, at (k, offset): bl_commit_part. Termination checks, updates and guards belong to the tick, and happen
- * before the first part. Each part advances the blocks with an own step of one tick, integrates and projects. In between,
+ * before the first part. Each part advances the blocks with an internal solver of one tick, integrates and projects. In between,
  * outputs of these and of continuous blocks are evaluated; all else holds what it had at the tick. A whole tick
  * is one part, so that stops at ticks do not change a bit. */
 #include "scheduler/engine/solvers/solver.h"
@@ -58,7 +58,7 @@ static void find_due(bl_engine *e, bool holds) {
         e->due[r] = !holds && (e->tick == 0 || rate->period == 1 ||
                                (e->tick >= rate->offset && (e->tick - rate->offset) % rate->period == 0));
     }
-    e->due[e->own_rate] = true;
+    e->due[e->internal_solver_rate] = true;
 }
 
 bool bl_is_hit(const bl_engine *e, int32_t r) {
@@ -138,6 +138,12 @@ static int fail_not_finite(bl_engine *e, double t) {
     }
     for (int32_t k = 0; k < e->block_count && culprit < 0; k++)
         if (!outputs_finite(&e->blocks[k])) culprit = k; /* members of a solved loop */
+    if (e->counters[BL_COUNT_UNCONTROLLED] > 0.0)
+        return bl_fail(
+            e, BL_ERROR_NOT_FINITE, culprit,
+            "a value is not finite at t = %.9g; error control was given up at t = %.9g, after max_steps = %lld "
+            "steps in a tick",
+            t, e->counters[BL_COUNT_UNCONTROLLED_TIME], (long long)e->max_steps);
     return bl_fail(e, BL_ERROR_NOT_FINITE, culprit, "a value is not finite at t = %.9g", t);
 }
 
@@ -154,10 +160,21 @@ static int begin_blocks(bl_engine *e, double t, bool *changed) {
     return BL_OK;
 }
 
+static int check_parameters(bl_engine *e, double t) {
+    for (int32_t k = 0; k < e->block_count; k++) {
+        const bl_operation check = e->kernels[k]->check_parameters;
+        const int status = check ? check(&e->blocks[k], t) : BL_OK;
+        if (status != BL_OK) return bl_fail_block(e, status, &e->blocks[k], "a parameter is not allowed");
+    }
+    e->parameters_valid = true;
+    return BL_OK;
+}
+
 int bl_outputs(bl_engine *e) {
     if (!e->initialized) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
+    if (!e->parameters_valid && check_parameters(e, t) != BL_OK) return BL_ERROR_BLOCK;
     find_due(e, e->offset != 0.0);
     int status = bl_run_program(e, &e->major, t, false);
     if (status == BL_OK && !e->begun) {
@@ -231,7 +248,8 @@ static int advance_blocks(bl_engine *e, double t, double h) {
             bl_block *b = e->advances.calls[c].block;
             b->u1 = e->follows ? e->advance_input_derivatives[2 * c] : NULL;
             b->u2 = e->follows ? e->advance_input_derivatives[2 * c + 1] : NULL;
-            const int status = e->kernels[b->index]->advance(b, t, segment->rate == e->own_rate ? h : b->dt);
+            const int status =
+                e->kernels[b->index]->advance(b, t, segment->rate == e->internal_solver_rate ? h : b->dt);
             b->u1 = b->u2 = NULL;
             if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to advance");
         }
@@ -264,7 +282,7 @@ double bl_after_tick(const bl_engine *e, double time) {
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
     int status = BL_OK;
-    if ((bl_has_events(e) && !e->frozen) || e->relative_tolerance > 0.0) {
+    if ((bl_has_events(e) && !e->frozen) || e->relative_tolerance > 0.0 || e->parts > 1) {
         status = bl_integrate_within_tick(e, t, h);
     } else {
         status = bl_evaluate_derivatives(e, t);
@@ -282,9 +300,8 @@ int bl_advance_states(bl_engine *e, double t, double h, double end) {
     return status;
 }
 
-int bl_commit_part(bl_engine *e, double end) {
+static int commit_part(bl_engine *e, double end) {
     const double offset = e->offset, t = bl_time(e), h = end - offset;
-    e->event_count = 0;
     int status = offset == 0.0 ? run_hits(e, &e->termination_checks, t) : BL_OK;
     if (status != BL_OK) return status;
 
@@ -305,6 +322,16 @@ int bl_commit_part(bl_engine *e, double end) {
     set_clock(e, e->tick, end);
     bl_follow_inputs(e, bl_time(e));
     return BL_OK;
+}
+
+int bl_commit_part(bl_engine *e, double end) {
+    /* What the same part counted when it failed: it may have been repeated. */
+    if (e->is_unfinished) bl_rewind_log(e, &e->unfinished);
+    e->event_count = 0;
+    bl_mark_log(e, &e->unfinished);
+    const int status = commit_part(e, end);
+    e->is_unfinished = status != BL_OK;
+    return status;
 }
 
 int bl_commit(bl_engine *e) { return bl_commit_part(e, e->step); }
@@ -347,7 +374,7 @@ int bl_run(bl_engine *e, int64_t ticks, bl_record *record, int64_t *done) {
         }
         if (status != BL_OK) break;
         status = bl_commit(e);
-        if (record && record->events) {
+        if (record && record->events && status >= BL_OK) {
             memcpy(record->events + record->event_count, e->events, (size_t)e->event_count * sizeof(bl_event));
             record->event_count += e->event_count;
         }
@@ -426,6 +453,7 @@ static void make_stale(bl_engine *e) {
     e->instant = -INFINITY;
     e->outputs_valid = false;
     e->constants_valid = false;
+    e->parameters_valid = false;
 }
 
 void bl_touch(bl_engine *e) {
@@ -442,6 +470,7 @@ void bl_reset(bl_engine *e) {
     e->offset = 0.0;
     e->start = e->first_start;
     e->initialized = e->begun = false;
+    e->is_unfinished = false;
     e->message[0] = e->block_message[0] = '\0';
     e->failed_block = -1;
     bl_touch(e);
@@ -452,6 +481,7 @@ int bl_init(bl_engine *e) {
     e->offset = 0.0;
     memset(e->signals, 0, (size_t)(e->layout.total - e->layout.parameters) * sizeof(double));
     e->begun = false;
+    e->is_unfinished = false;
     bl_touch(e);
     for (int32_t g = 0; g < e->guard_count; g++) bl_guard_init(&e->guards[g]);
     for (int32_t k = 0; k < e->block_count; k++) {
@@ -487,7 +517,10 @@ int bl_inputs(const bl_engine *e, int32_t block, double *values) {
 }
 
 void bl_set_host(bl_engine *e, bl_host_call call) { e->host = call; }
-void bl_get_layout(const bl_engine *e, bl_layout *layout) { *layout = e->layout; }
+void bl_get_layout(const bl_engine *e, bl_layout *layout) {
+    *layout = e->layout;
+    layout->events = e->event_capacity;
+}
 double *bl_values(bl_engine *e) { return e->values; }
 double bl_first_value(const bl_engine *e, int64_t slot) {
     return slot >= 0 && slot < e->layout.parameters ? e->first_parameters[slot] : 0.0;
@@ -579,9 +612,23 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     e->start = head.start;
     e->initialized = head.initialized != 0;
     e->begun = false; /* perhaps */
+    e->is_unfinished = false;
     e->has_input_derivatives = true; /* perhaps */
     make_stale(e);
     return BL_OK;
+}
+
+void bl_take_over(bl_engine *e, const bl_engine *from) {
+    memcpy(e->values, from->values, (size_t)e->layout.total * sizeof(double));
+    memcpy(e->input_derivatives, from->input_derivatives, (size_t)input_derivative_count(e) * sizeof(double));
+    e->tick = from->tick;
+    e->offset = from->offset;
+    e->start = from->start;
+    e->initialized = from->initialized;
+    e->begun = from->begun;
+    e->is_unfinished = false;
+    e->has_input_derivatives = from->has_input_derivatives;
+    make_stale(e);
 }
 
 void bl_close(bl_engine *e) {

@@ -107,6 +107,12 @@ typedef struct {
     double *end; /* predicted value at the end of the step, before all members have been advanced */
 } bl_coupled_port;
 
+/* How far the log of events was, and the counters, when a step began that may be rolled back. */
+typedef struct {
+    int64_t events;
+    double counters[BL_EVENT_COUNTERS];
+} bl_log_mark;
+
 /* Uses of saved member states: iteration, error estimation, halving of a step. */
 enum { BL_KEEP_STEP, BL_KEEP_ESTIMATE, BL_KEEP_WHOLE, BL_KEEP_COUNT };
 
@@ -201,6 +207,7 @@ typedef struct {
     double *whole; /* history and start of a step that is taken in parts */
     double *start, *guess, *scale, *halves, *quarters; /* element_count each */
     double *work; /* of the iteration: bl_coupling_scratch values */
+    bl_log_mark marks[BL_KEEP_COUNT]; /* of the log, when the states of the members were saved */
 } bl_coupling;
 
 /* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
@@ -225,7 +232,7 @@ struct bl_engine {
     bl_rate *rates;
     int32_t rate_count;
     int32_t
-        own_rate; /* of blocks that have an internal solver at every tick, and of those that pass on what these give */
+        internal_solver_rate; /* of blocks that have an internal solver at every tick, and of those that pass on what these give */
     bl_guard *guards;
     int32_t guard_count;
     bl_loop *loops;
@@ -235,10 +242,14 @@ struct bl_engine {
     bl_block **located; /* blocks with crossing functions, in the order of `crossing` */
     bl_block **apart; /* those that evaluate them apart from their outputs */
     bl_block **eventful; /* blocks that change their state at an event */
+    bl_block **settling; /* blocks that note what they have reached before it */
     bl_block **timed; /* blocks with instants that are known in advance */
+    bl_block **rated; /* blocks whose crossing functions depend on the rates of change of their inputs, */
+    double ***rated_u1; /* these rates of each */
+    double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
-    int32_t located_count, apart_count, eventful_count, timed_count, idle_count;
+    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, rated_count, idle_count;
     int64_t crossing_count, event_capacity;
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
@@ -257,7 +268,7 @@ struct bl_engine {
 
     /* State of the run: the next tick depends only on `values`, `input_derivatives` and the time. */
     double *values;
-    double *signals, *x, *z, *solver_memory, *open, *counters; /* parts of values */
+    double *signals, *x, *z, *counters, *solver_memory, *open; /* parts of values */
     int64_t tick;
     double offset; /* seconds since the tick; if not 0, the actions at the tick are complete */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
@@ -266,6 +277,7 @@ struct bl_engine {
     double *dx;
     double *stages; /* solver's work space */
     bl_decision decision;
+    int32_t parts; /* of an integration step: 1, but in an error estimate */
     bool frozen; /* whether modes are kept, in ticks too: bl_freeze_modes */
     double *mode, *crossing, *crossing_a, *crossing_b; /* crossing_count each: see events.c */
     double *step_start; /* states at the start of the step being tried */
@@ -273,6 +285,8 @@ struct bl_engine {
     int32_t instant_block;
     bl_event *events; /* of the tick that was committed last */
     int64_t event_count;
+    bl_log_mark unfinished; /* where the tick began that failed or stopped, */
+    bool is_unfinished; /* if that was the last one */
     double *loop_scratch;
     double *input_starts, follows_since; /* the values of the real inputs when bl_run_to was called, and the time */
     bool follows, has_input_derivatives; /* whether inputs vary within this run; whether any may have a derivative */
@@ -285,6 +299,7 @@ struct bl_engine {
     double followed_since;
     bool *due;
     bool outputs_valid, constants_valid, initialized;
+    bool parameters_valid; /* checked since they may have changed */
     bool begun; /* whether `begin` of all blocks has been called */
     bl_host_call host;
     int32_t failed_block;
@@ -362,8 +377,15 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
 /* events.c */
 /* Integrates x from t to t + h with internal steps: under error control, where events are located and taken. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h);
+/* Marks the log of events, and takes back what was noted and counted since. */
+void bl_mark_log(const bl_engine *e, bl_log_mark *mark);
+void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);
+/* Counts a tick whose events are not located from t on, because of the events of a block; -1: for another reason. */
+void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 /* Whether there is anything to locate. */
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
+/* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
+void bl_take_over(bl_engine *e, const bl_engine *from);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
 /* plan.c: zeros that bl_close frees; NULL if there is no memory. */

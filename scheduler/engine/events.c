@@ -14,20 +14,43 @@
  * open: the states at a tick are those of its interpolant, which is part of the saved state. An event that was located in it waits
  * until its tick is integrated. Whatever changes values from outside closes it, and integration goes on from the tick.
  *
- * Modes are no state: they are decided at every tick, and wherever a run stops within one, from the values there. */
+ * Modes are not states: they are decided at every tick, and wherever a run stops within one, from the values there. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "blocks/core/kernel/root.h"
 #include "scheduler/engine/solvers/solver.h"
 
 static const double EVENT_BRACKET =
     1e-12;  /* of a step, or of a tick if that is shorter: width of the bracket of a crossing */
 static const double EVENT_SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
+static const double RATE_REACH = 0x1p-10; /* of a tick: half the difference that gives the rate of change of an input */
 enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
 
 static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) {
     e->counters[BL_COUNT_EVENTS] += 1.0;
     if (e->event_count < e->event_capacity) e->events[e->event_count++] = (bl_event){t, block, crossing};
+}
+
+void bl_note_event(const bl_block *b, double t, int32_t crossing) { note_event(b->engine, t, b->index, crossing); }
+
+void bl_note_unlocated(const bl_block *b) { bl_count_unlocated(b->engine, bl_time(b->engine), b->index); }
+
+void bl_mark_log(const bl_engine *e, bl_log_mark *mark) {
+    mark->events = e->event_count;
+    memcpy(mark->counters, e->counters, sizeof mark->counters);
+}
+
+void bl_rewind_log(bl_engine *e, const bl_log_mark *mark) {
+    e->event_count = mark->events;
+    memcpy(e->counters, mark->counters, sizeof mark->counters);
+}
+
+void bl_describe_event(const bl_engine *e, int32_t block, int32_t crossing, char *text, size_t size) {
+    if (size > 0) text[0] = '\0';
+    if (size == 0 || block < 0 || block >= e->block_count || !e->kernels[block]->describe_event) return;
+    e->kernels[block]->describe_event(&e->blocks[block], crossing, text, size);
 }
 
 /* Notes one event for each block with a function beyond its border. */
@@ -42,14 +65,80 @@ static void note_crossings(bl_engine *e, double t) {
     }
 }
 
-static int run_apart(bl_engine *e, double t) {
-    for (int32_t n = 0; n < e->apart_count; n++) {
-        bl_block *b = e->apart[n];
-        if (!bl_active(e, e->block_guard[b->index])) continue;
-        const int status = e->kernels[b->index]->crossings(b, t);
-        if (status != BL_OK) return bl_fail_block(e, status, b, "the block failed to evaluate its crossing functions");
+static int run_crossings(bl_engine *e, bl_block *b, double t) {
+    if (!bl_active(e, e->block_guard[b->index])) return BL_OK;
+    const int status = e->kernels[b->index]->crossings(b, t);
+    return status == BL_OK ? BL_OK : bl_fail_block(e, status, b, "the block failed to evaluate its crossing functions");
+}
+
+/* Adds `weight` times the inputs at x = start + offset · slope, at t + offset, to the rates of those blocks that need them. */
+static int probe_inputs(bl_engine *e, double t, double offset, double weight, const double *start,
+                        const double *slope) {
+    for (int64_t i = 0; i < e->layout.states; i++) e->x[i] = start[i] + offset * slope[i];
+    bl_follow_inputs(e, t + offset);
+    const int status = bl_run_program(e, &e->crossing_program, t + offset, true);
+    for (int32_t n = 0; n < e->rated_count; n++)
+        for (int32_t k = 0; k < e->rated[n]->u_count; k++)
+            for (int32_t i = 0; i < e->rated[n]->u_width[k]; i++)
+                e->rated_u1[n][k][i] = (weight < 0.0 ? 0.0 : e->rated_u1[n][k][i]) + weight * e->rated[n]->u[k][i];
+    return status;
+}
+
+/* Finds the rates of change of inputs by a central difference along the motion, with all modes kept. `is_ready`: signals are those at
+   t. Afterwards x, dx, signals and crossing functions are those before: where a loop is solved, another evaluation would change their
+   last digits, and so decide otherwise than what was decided before. */
+static int find_input_rates(bl_engine *e, double t, bool is_ready) {
+    const int64_t n = e->layout.states;
+    const size_t size = (size_t)n * sizeof(double), signals_size = (size_t)e->layout.signals * sizeof(double),
+                 crossing_size = (size_t)e->crossing_count * sizeof(double);
+    const bl_decision decision = e->decision;
+    double *start = e->rate_work, *slope = start + n, *signals = slope + n, *crossing = signals + e->layout.signals;
+    const double reach = RATE_REACH * e->step, weight = 0.5 / reach;
+    e->decision = BL_KEEP;
+    memcpy(signals, e->signals, signals_size);
+    memcpy(crossing, e->crossing, crossing_size);
+    memcpy(start, e->dx, size);
+    int status = is_ready ? BL_OK : bl_evaluate_minor(e, t);
+    if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
+    memcpy(slope, e->dx, size);
+    memcpy(e->dx, start, size);
+    memcpy(start, e->x, size);
+    if (status == BL_OK) status = probe_inputs(e, t, -reach, -weight, start, slope);
+    if (status == BL_OK) status = probe_inputs(e, t, reach, weight, start, slope);
+    memcpy(e->x, start, size);
+    bl_follow_inputs(e, t);
+    memcpy(e->signals, signals, signals_size);
+    memcpy(e->crossing, crossing, crossing_size);
+    e->decision = decision;
+    return status;
+}
+
+static int cross_rated(bl_engine *e, double t) {
+    int status = BL_OK;
+    for (int32_t n = 0; n < e->rated_count && status == BL_OK; n++) {
+        e->rated[n]->u1 = (const double *const *)e->rated_u1[n];
+        status = run_crossings(e, e->rated[n], t);
+        e->rated[n]->u1 = NULL;
     }
-    return BL_OK;
+    return status;
+}
+
+/* Evaluates the crossing functions that outputs do not evaluate. Where modes are decided, those that depend on rates are first decided
+   without. What they then are may change the rates of others: until none changes. */
+static int run_apart(bl_engine *e, double t) {
+    const bool decides = e->decision != BL_KEEP;
+    const size_t size = (size_t)e->crossing_count * sizeof(double);
+    int status = BL_OK;
+    for (int32_t n = 0; n < e->apart_count && status == BL_OK; n++)
+        if (decides || !e->kernels[e->apart[n]->index]->input_rates) status = run_crossings(e, e->apart[n], t);
+    if (e->rated_count == 0) return status;
+    for (int32_t pass = 0; status == BL_OK && pass < 1 + 2 * e->rated_count; pass++) {
+        if (decides) memcpy(e->crossing_a, e->mode, size);
+        status = find_input_rates(e, t, decides && pass == 0);
+        if (status == BL_OK) status = cross_rated(e, t);
+        if (!decides || memcmp(e->crossing_a, e->mode, size) == 0) break;
+    }
+    return status;
 }
 
 static int evaluate_crossings(bl_engine *e, double t) {
@@ -58,7 +147,16 @@ static int evaluate_crossings(bl_engine *e, double t) {
     return status == BL_OK ? run_apart(e, t) : status;
 }
 
-/* The blocks of an inactive subsystem are not evaluated: their crossing functions are those of the last tick they ran. */
+/* The blocks of an inactive subsystem are not evaluated. What their crossing functions were last, perhaps in a step that failed or
+   with frozen modes, must not be taken for a crossing. */
+static void clear_inactive(bl_engine *e) {
+    for (int32_t n = 0; n < e->located_count && e->guard_count > 0; n++) {
+        const bl_block *b = e->located[n];
+        if (!bl_active(e, e->block_guard[b->index]))
+            memset(b->modes.crossing, 0, (size_t)b->crossing_count * sizeof(double));
+    }
+}
+
 typedef enum { WITHIN, BEYOND, NOT_FINITE } bl_reach;
 static bl_reach judge_crossings(const bl_engine *e) {
     bl_reach reach = WITHIN;
@@ -69,63 +167,47 @@ static bl_reach judge_crossings(const bl_engine *e) {
     return reach;
 }
 
-/* Of the functions that are negative at b, the first root by linear interpolation between a and b. */
-static double guess_root(const bl_engine *e, double a, const double *at_a, double weight_a, double b,
-                         const double *at_b, double weight_b) {
-    double first = b;
-    for (int64_t k = 0; k < e->crossing_count; k++) {
-        if (!(at_b[k] < 0.0)) continue;
-        const double left = weight_a * fmax(at_a[k], 0.0), right = -weight_b * at_b[k];
-        const double root = a + (b - a) * (left / (left + right));
-        if (root < first) first = root;
-    }
-    return first;
-}
-
-/* The end of a bracket of the first crossing, as a part of the step of length h from t, into *part; x, signals and
-   crossing functions are those there. Regula falsi with the Illinois weights, and bisection where that is slow. */
-static int locate_crossing(bl_engine *e, double t, double h, double *part) {
+/* The end of a bracket of the first crossing between the parts `a` and `b` of the step of length h from t, into *part; x and
+   crossing functions are those there, and before, crossing functions are those at b. */
+static int locate_crossing(bl_engine *e, double t, double h, double a, double b, double *part) {
     const size_t size = (size_t)e->crossing_count * sizeof(double);
-    const double bracket = fmax(EVENT_BRACKET * fmin(1.0, e->step / h), 0x1p-51);
-    double a = 0.0, b = 1.0, weight_a = 1.0, weight_b = 1.0, *at_a = e->crossing_a, *at_b = e->crossing_b;
+    double *at_a = e->crossing_a, *at_b = e->crossing_b;
+    bl_bracket r = bl_bracket_open(a, b, fmax(EVENT_BRACKET * fmin(1.0, e->step / h), 0x1p-51));
     memcpy(at_b, e->crossing, size);
-    int status = bl_complete_interpolant(e, t, h), last = 0;
+    int status = bl_complete_interpolant(e, t, h);
     if (status == BL_OK) {
-        bl_interpolate(e, h, a, e->x);
-        status = evaluate_crossings(e, t);
+        bl_interpolate(e, h, r.a, e->x);
+        status = evaluate_crossings(e, t + r.a * h);
         memcpy(at_a, e->crossing, size);
     }
-    double width = 2.0;
-    for (int n = 0; status == BL_OK && b - a > bracket && n < LARGEST_SEARCH; n++) {
-        double s = guess_root(e, a, at_a, weight_a, b, at_b, weight_b);
-        if (n % 3 == 2) { /* three evaluations should have reduced the bracket to an eighth */
-            if (b - a > 0.125 * width) s = 0.5 * (a + b);
-            width = b - a;
-        }
-        const double closest = fmin(0.4 * bracket, 0.5 * (b - a));
-        s = fmin(fmax(s, a + closest), b - closest);
+    while (status == BL_OK && r.b - r.a > r.tolerance && r.trials < LARGEST_SEARCH) {
+        double first = INFINITY;
+        for (int64_t k = 0; k < e->crossing_count; k++) first = fmin(first, bl_bracket_root(&r, at_a[k], at_b[k]));
+        const double s = bl_bracket_trial(&r, first);
         bl_interpolate(e, h, s, e->x);
         status = evaluate_crossings(e, t + s * h);
         e->counters[BL_COUNT_SEARCHED] += 1.0;
         const bool beyond = judge_crossings(e) != WITHIN;
-        if (beyond) {
-            b = s;
-            memcpy(at_b, e->crossing, size);
-            weight_b = 1.0;
-            weight_a = last > 0 ? 0.5 * weight_a : 1.0;
-        } else {
-            a = s;
-            memcpy(at_a, e->crossing, size);
-            weight_a = 1.0;
-            weight_b = last < 0 ? 0.5 * weight_b : 1.0;
-        }
-        last = beyond ? 1 : -1;
+        memcpy(beyond ? at_b : at_a, e->crossing, size);
+        bl_bracket_narrow(&r, s, beyond);
     }
     if (status != BL_OK) return status;
     memcpy(e->crossing, at_b, size);
-    bl_interpolate(e, h, b, e->x);
-    *part = b;
+    bl_interpolate(e, h, r.b, e->x);
+    *part = r.b;
     return BL_OK;
+}
+
+/* Lets blocks note what they have reached at t, where a step has ended. */
+static int settle_blocks(bl_engine *e, double t) {
+    int status = e->settling_count > 0 ? bl_evaluate_minor(e, t) : BL_OK;
+    for (int32_t n = 0; n < e->settling_count && status == BL_OK; n++) {
+        bl_block *b = e->settling[n];
+        if (!bl_active(e, e->block_guard[b->index])) continue;
+        status = e->kernels[b->index]->settle(b, t);
+        if (status != BL_OK) status = bl_fail_block(e, status, b, "the block failed at the end of a step");
+    }
+    return status;
 }
 
 /* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */
@@ -161,28 +243,39 @@ static void find_instant(bl_engine *e, double t) {
     }
 }
 
-/* One step from t, at most `limit` long; afterwards crossing functions are those at its end. */
-static int try_event_step(bl_engine *e, double t, double limit, double *taken) {
+/* As fmin without its care for NaN, which makes it a call. */
+static inline double smaller(double a, double b) { return a < b ? a : b; }
+
+/* One step from t, at most `limit` long; afterwards crossing functions are those at its end. `is_ready`: dx holds f(t, x). */
+static int try_event_step(bl_engine *e, double t, double limit, bool is_ready, double *taken) {
     *taken = limit;
-    int status = bl_evaluate_derivatives(e, t);
+    int status = is_ready ? BL_OK : bl_evaluate_derivatives(e, t);
     if (status != BL_OK) return status;
+    if (e->crossing_count > 0) memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
     if (e->relative_tolerance > 0.0) { /* its last evaluation was at the end, and has noted the crossing functions */
         status = bl_step_adaptive(e, t, limit, taken);
         return status == BL_OK ? run_apart(e, t + *taken) : status;
     }
-    if (e->crossing_count > 0) memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
-    status = bl_integrate(e, t, limit);
-    if (status == BL_OK && e->crossing_count > 0 && bl_all_finite(e->x, e->layout.states))
-        status = evaluate_crossings(e, t + limit);
-    return status;
+    status = bl_step_fixed(e, t, limit, taken);
+    if (status != BL_OK || e->crossing_count == 0) return status;
+    /* Where a state is not finite, neither are the crossing functions. */
+    if (bl_all_finite(e->x, e->layout.states)) return evaluate_crossings(e, t + *taken);
+    e->crossing[0] = NAN;
+    return BL_OK;
 }
 
 int bl_freeze_modes(bl_engine *e) {
     bl_release_modes(e);
-    for (int32_t k = 0; k < e->idle_count; k++) e->idle[k]->modes = e->idle_modes[k];
+    for (int32_t k = 0; k < e->idle_count; k++) {
+        e->idle[k]->modes = e->idle_modes[k];
+        e->idle_modes[k].mode[0] = NAN;
+    }
     e->outputs_valid = false;
     e->constants_valid = false; /* constant blocks may have modes too */
     int status = bl_outputs(e);
+    /* Blocks that are not due now have no mode to keep: they decide where they run. */
+    for (int32_t k = 0; k < e->idle_count; k++)
+        if (isnan(e->idle_modes[k].mode[0])) e->idle[k]->modes = (bl_modes){0};
     if (status == BL_OK) status = run_apart(e, bl_time(e));
     if (status == BL_OK) {
         e->decision = BL_KEEP;
@@ -200,6 +293,18 @@ void bl_release_modes(bl_engine *e) {
     e->outputs_valid = false;
 }
 
+/* Whether a span from t on is what the rounding of times leaves: too short for a step. */
+static bool is_rounding(const bl_engine *e, double t, double span) {
+    return span <= 4.0 * DBL_EPSILON * (fabs(t) + fabs(e->start) + e->step);
+}
+
+/* The time at h after t. That of a tick is exactly the one at which its outputs decide: else a mode might change in the step, and back at
+   the tick. */
+static double find_end(const bl_engine *e, double t, double h) {
+    const double end = t + h, tick = e->start + (double)(e->tick + 1) * e->step;
+    return is_rounding(e, t, fabs(end - tick)) ? tick : end;
+}
+
 /* Seconds from the last tick to the next one at which a signal changes that states depend on. */
 static double find_horizon(const bl_engine *e) {
     if (!e->crosses_ticks || e->follows) return e->step;
@@ -214,32 +319,102 @@ static double find_horizon(const bl_engine *e) {
     return ticks * e->step;
 }
 
+/* The block with most events at the end of the tick's log; -1 if the log is not that of too many events. */
+static int32_t find_chattering(const bl_engine *e) {
+    enum { JUDGED = 64 };
+    const int64_t full = e->max_events < e->event_capacity ? e->max_events : e->event_capacity;
+    if (e->event_count < full || full == 0) return -1;
+    const bl_event *last = e->events + (e->event_count > JUDGED ? e->event_count - JUDGED : 0),
+                   *end = e->events + e->event_count;
+    int32_t found = -1;
+    int most = 0;
+    for (const bl_event *one = last; one != end; one++) {
+        int count = 0;
+        for (const bl_event *other = last; other != end; other++) count += other->block == one->block;
+        if (count <= most) continue;
+        most = count;
+        found = one->block;
+    }
+    return found;
+}
+
+void bl_count_unlocated(bl_engine *e, double t, int32_t block) {
+    if (e->counters[BL_COUNT_UNLOCATED] == 0.0) {
+        e->counters[BL_COUNT_UNLOCATED_TIME] = t;
+        e->counters[BL_COUNT_CHATTERING] = (double)block;
+    }
+    e->counters[BL_COUNT_UNLOCATED] += 1.0;
+}
+
 /* The rest of the tick without error control and without locating events. */
 static int finish_tick(bl_engine *e, double t, double h, int counter) {
     if (!e->frozen) e->decision = BL_DECIDE_ALWAYS;
-    e->counters[counter] += 1.0;
-    const int status = bl_evaluate_derivatives(e, t);
+    if (counter == BL_COUNT_UNLOCATED) {
+        bl_count_unlocated(e, t, find_chattering(e));
+    } else {
+        if (e->counters[counter] == 0.0) e->counters[BL_COUNT_UNCONTROLLED_TIME] = t;
+        e->counters[counter] += 1.0;
+    }
+    if (e->crossing_count > 0) memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
+    int status = bl_evaluate_derivatives(e, t);
+    if (status == BL_OK) status = bl_integrate(e, t, h);
+    if (status != BL_ERROR_SOLVER || e->crossing_count == 0 || e->frozen) return status;
+    /* An implicit step does not converge on a right-hand side that jumps: with the modes that hold now. */
+    bl_forget_failure(e);
+    memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
+    bl_restart_solver(e);
+    e->decision = BL_DECIDE;
+    status = bl_evaluate_minor(e, t);
+    if (status == BL_OK) status = run_apart(e, t);
+    e->decision = BL_KEEP;
+    if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
     return status == BL_OK ? bl_integrate(e, t, h) : status;
 }
 
 /* What is known about the end of a step. */
 typedef enum { END_PLAIN, END_EVENT, END_INSTANT } bl_end;
 
-/* Takes the event at the end of a step, at `done` after t; x is the state there. */
-static int end_step(bl_engine *e, double t, double done, double offset, bl_end end) {
-    const double now = t + done;
+/* Whether a time is that of a tick. What is known to happen there is no event: steps of fixed length end there anyway. */
+static bool is_at_tick(const bl_engine *e, double t) {
+    const double ticks = (t - e->start) / e->step;
+    return fabs(ticks - nearbyint(ticks)) * e->step <= bl_slack(e, t);
+}
+
+/* Takes the event at the end of a step: `now`, at `done` after the start of the integration; x is the state there. An event must be taken
+   at exactly the time where its crossing function is negative: else its mode would not change, and it would be found again. */
+static int end_step(bl_engine *e, double now, double done, double offset, bl_end end) {
     int status = BL_OK;
+    e->offset = offset + done;
     if (end == END_PLAIN) {
         if (e->projects.call_count > 0) status = bl_project(e, now);
         return status == BL_OK ? bl_evaluate_minor(e, now) : status;
     }
-    e->offset = offset + done;
-    if (end == END_INSTANT) note_event(e, now, e->instant_block, -1);
-    else note_crossings(e, now);
-    status = take_event(e, now);
+    if (end == END_EVENT) note_crossings(e, now);
+    else if (!is_at_tick(e, now)) note_event(e, now, e->instant_block, -1);
+    status = settle_blocks(e, now);
+    if (status == BL_OK) status = take_event(e, now);
     const double slack = BL_GRID_TOLERANCE * e->step;
     if (e->instant <= now + slack) find_instant(e, now + slack);
     return status;
+}
+
+/* Whether a function is beyond its border at the end of the integration, `now`, where x is the state. If none is, an event that was
+   located there belongs to what follows. */
+static int judge_end(bl_engine *e, double now, bl_end *end) {
+    const int status = evaluate_crossings(e, now);
+    if (status == BL_OK && judge_crossings(e) == WITHIN) *end = END_PLAIN;
+    return status;
+}
+
+/* Sets x to the part `to` of a step of length h from t that goes on; the time there is `now`. A function that is negative there, but not
+   at the end of the step, has two crossings in the step: then the first one after `from` is located, and *part is less than 1. */
+static int pass_tick(bl_engine *e, double t, double h, double from, double to, double now, double *part) {
+    *part = 1.0;
+    bl_interpolate(e, h, to, e->x);
+    if (e->crossing_count == 0 || e->frozen) return BL_OK;
+    const int status = evaluate_crossings(e, now);
+    if (status != BL_OK || judge_crossings(e) != BEYOND) return status;
+    return locate_crossing(e, t, h, from, to, part);
 }
 
 /* Continues the step that is open, if any, up to `h` after t; returns how far it leads, in *done. */
@@ -249,26 +424,50 @@ static int continue_step(bl_engine *e, double t, double h, double offset, double
     if (open[BL_OPEN_LENGTH] == 0.0) return BL_OK;
     const double length = open[BL_OPEN_LENGTH], since = t - open[BL_OPEN_START],
                  rest = open[BL_OPEN_PART] * open[BL_OPEN_LENGTH] - since;
-    if (rest >= h) {
-        bl_interpolate(e, length, (since + h) / length, e->x);
-        *done = h;
-        return BL_OK;
-    }
-    bl_interpolate(e, length, open[BL_OPEN_PART], e->x);
-    *done = fmax(rest, 0.0);
-    open[BL_OPEN_LENGTH] = 0.0;
+    const double end_time = find_end(e, t, h);
+    double now = open[BL_OPEN_START] + open[BL_OPEN_PART] * length;
+    bl_end end = END_PLAIN; /* the kind may come from a deserialized state */
+    if (open[BL_OPEN_KIND] == END_EVENT) end = END_EVENT;
+    if (open[BL_OPEN_KIND] == END_INSTANT) end = END_INSTANT;
     int status = BL_OK;
-    if (open[BL_OPEN_KIND] == END_EVENT) status = evaluate_crossings(e, t + *done);
-    return status == BL_OK ? end_step(e, t, *done, offset, (bl_end)open[BL_OPEN_KIND]) : status;
+    if (rest > h && !is_rounding(e, t, rest - h)) {
+        double part = 1.0;
+        status = pass_tick(e, open[BL_OPEN_START], length, since / length, (since + h) / length, end_time, &part);
+        *done = h;
+        if (status != BL_OK || part >= 1.0) return status;
+        now = open[BL_OPEN_START] + part * length;
+        *done = fmin(fmax(now - t, 0.0), h);
+        end = END_EVENT;
+        if (*done >= h) now = end_time;
+    } else {
+        bl_interpolate(e, length, open[BL_OPEN_PART], e->x);
+        *done = is_rounding(e, t, h - rest) ? h : fmax(now - t, 0.0);
+        if (*done >= h) now = end_time;
+        if (end == END_EVENT) status = *done < h ? evaluate_crossings(e, now) : judge_end(e, now, &end);
+    }
+    open[BL_OPEN_LENGTH] = 0.0;
+    return status == BL_OK ? end_step(e, now, *done, offset, end) : status;
 }
 
-int bl_integrate_within_tick(bl_engine *e, double t, double h) {
+/* Where a run stops within a tick, at t, inputs may change. */
+static int settle_at_stop(bl_engine *e, double t) {
+    return t < e->start + (double)(e->tick + 1) * e->step ? settle_blocks(e, t) : BL_OK;
+}
+
+/* `tried`: length of a step from t that was taken, but not judged; 0: none. */
+static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     const double offset = e->offset, slack = BL_GRID_TOLERANCE * e->step;
-    const double horizon = e->relative_tolerance > 0.0 ? fmax(find_horizon(e) - offset, h) : h;
-    double done = 0.0, longest = INFINITY;
+    /* A coupled step is repeated, or taken in parts: nothing of it stays open. */
+    const bool stays_open = e->relative_tolerance > 0.0 && !e->states_are_coupled;
+    const double horizon = stays_open ? fmax(find_horizon(e) - offset, h) : h;
+    const double end_time = find_end(e, t, h);
+    const double ceiling = e->parts > 1 ? h / e->parts : INFINITY;
+    double done = 0.0, longest = ceiling;
     int64_t events = 0, steps = 0;
+    bool is_ready = false; /* whether signals and dx are those at the start of the next step */
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
     int status = run_apart(e, t);
+    clear_inactive(e);
     if (!(e->instant > t + slack)) find_instant(e, t + slack);
     e->decision = BL_KEEP;
     /* Between ticks, inputs may have changed where the run stopped: that is an event. */
@@ -278,16 +477,19 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     while (status == BL_OK && done < h) {
         const double now = t + done;
         if (events >= e->max_events || steps >= e->max_steps) {
-            status =
-                finish_tick(e, now, h - done, events >= e->max_events ? BL_COUNT_UNLOCATED : BL_COUNT_UNCONTROLLED);
+            const bool unlocated = events >= e->max_events || !(e->relative_tolerance > 0.0);
+            status = finish_tick(e, now, h - done, unlocated ? BL_COUNT_UNLOCATED : BL_COUNT_UNCONTROLLED);
             bl_restart_solver(e);
             break;
         }
         const double instant = e->instant - t < horizon - slack && !e->frozen ? e->instant - t : INFINITY;
-        const double limit = fmin(fmin(fmin(horizon, instant) - done, longest), fmax(horizon - done, h - done));
+        const double limit = smaller(smaller(horizon, instant) - done, longest);
         double taken = 0.0, part = 1.0;
         bl_end end = END_PLAIN;
-        status = try_event_step(e, now, limit, &taken);
+        if (tried > 0.0) taken = tried;
+        else status = try_event_step(e, now, limit, is_ready, &taken);
+        is_ready = false;
+        tried = 0.0;
         steps++;
         bl_reach reach = WITHIN;
         if (status == BL_ERROR_SOLVER && e->relative_tolerance > 0.0 && e->crossing_count > 0) {
@@ -298,40 +500,73 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
             continue;
         }
         if (status != BL_OK) break;
-        if (e->crossing_count > 0 && !e->frozen)
-            reach = bl_all_finite(e->x, e->layout.states) ? judge_crossings(e) : NOT_FINITE;
+        if (e->crossing_count > 0 && !e->frozen) reach = judge_crossings(e);
         if (reach == NOT_FINITE) {
             memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
+            bl_restart_solver(e); /* which has accepted the step */
             longest = 0.5 * taken;
             if (longest < EVENT_SHORTEST * e->step) events = e->max_events;
             status = bl_evaluate_minor(e, now);
             continue;
         }
-        longest = INFINITY;
+        longest = ceiling;
         if (reach == BEYOND) {
-            status = locate_crossing(e, now, taken, &part);
+            status = locate_crossing(e, now, taken, 0.0, 1.0, &part);
             end = END_EVENT;
-        } else if (done + taken >= instant) {
+        } else if (taken >= instant - done) {
             end = END_INSTANT;
         }
         if (status != BL_OK) break;
-        const double reached = end == END_INSTANT                                          ? instant
-                               : taken >= h - done && reach == WITHIN && taken <= h - done ? h
-                                                                                           : done + part * taken;
-        if (reached > h) { /* the step stays open */
+        double at = now + part * taken, reached = done + part * taken;
+        if (end == END_EVENT) reached = at - t;
+        if (end == END_INSTANT) reached = instant;
+        if (e->relative_tolerance > 0.0 ? is_rounding(e, t, fabs(reached - h)) : taken >= h - done && part >= 1.0)
+            reached = h;
+        else if (taken <= h - done) reached = fmin(reached, h);
+        double passed = 1.0;
+        if (reached > h) status = pass_tick(e, now, taken, 0.0, (h - done) / taken, end_time, &passed);
+        if (status != BL_OK) break;
+        if (passed < 1.0) {
+            end = END_EVENT;
+            at = now + passed * taken;
+            reached = fmin(at - t, h);
+        } else if (reached > h) { /* the step stays open */
             e->open[BL_OPEN_START] = now;
             e->open[BL_OPEN_LENGTH] = taken;
             e->open[BL_OPEN_PART] = part;
             e->open[BL_OPEN_KIND] = end;
-            bl_interpolate(e, taken, (h - done) / taken, e->x);
             break;
         }
-        if (end != END_PLAIN) events++;
         done = reached;
+        if (end == END_INSTANT) at = t + done;
+        if (done >= h) at = end_time;
+        if (end == END_EVENT && done >= h) status = judge_end(e, at, &end);
+        if (status != BL_OK) break;
+        if (end != END_PLAIN) events++;
         if (done >= h && end == END_PLAIN) break;
-        status = end_step(e, t, done, offset, end);
+        /* The last evaluation of a step under error control was at its end. */
+        is_ready = e->relative_tolerance > 0.0 && end == END_PLAIN && e->projects.call_count == 0;
+        if (is_ready) continue;
+        status = end_step(e, end == END_PLAIN ? t + done : at, done, offset, end);
     }
+    if (e->open[BL_OPEN_LENGTH] == 0.0) bl_expect_jump(e); /* what the tick changes */
+    if (status == BL_OK) status = settle_at_stop(e, end_time);
     e->offset = offset;
     if (!e->frozen) e->decision = BL_DECIDE;
     return status;
+}
+
+/* As a rule one step of fixed length leads over the whole tick, and no mode changes. */
+int bl_integrate_within_tick(bl_engine *e, double t, double h) {
+    if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->apart_count > 0 || e->parts > 1 ||
+        e->instant - t < h - BL_GRID_TOLERANCE * e->step)
+        return integrate_in_steps(e, t, h, 0.0);
+    double taken = 0.0;
+    e->decision = BL_KEEP;
+    const int status = try_event_step(e, t, h, false, &taken);
+    if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN)) return integrate_in_steps(e, t, h, taken);
+    bl_expect_jump(e);
+    const int settled = status == BL_OK ? settle_at_stop(e, find_end(e, t, h)) : status;
+    e->decision = BL_DECIDE;
+    return settled;
 }

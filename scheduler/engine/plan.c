@@ -289,7 +289,9 @@ static int load_sizes(bl_loader *l) {
             "its solver has no error control");
     TRY(load_jacobian(l));
     const int64_t plain = e->layout.parameters + e->layout.signals + e->layout.states + e->layout.memory;
-    e->layout.total = plain + bl_solver_memory(e) + BL_OPEN_FIELDS + BL_EVENT_COUNTERS;
+    const int64_t solver_memory = bl_solver_memory(e);
+    e->layout.diagnostics = BL_EVENT_COUNTERS + (solver_memory > 0 ? BL_SOLVER_HEAD : 0);
+    e->layout.total = plain + BL_EVENT_COUNTERS + solver_memory + BL_OPEN_FIELDS;
     REQUIRE(e->layout.total <= LARGEST_VALUES, "it asks for too much memory");
 
     TRY(allocate(l, e->layout.total, sizeof(double), &e->values));
@@ -299,10 +301,11 @@ static int load_sizes(bl_loader *l) {
     e->signals = e->values + e->layout.parameters;
     e->x = e->signals + e->layout.signals;
     e->z = e->x + e->layout.states;
-    e->solver_memory = e->z + e->layout.memory;
-    e->counters = e->values + e->layout.total - BL_EVENT_COUNTERS;
-    e->open = e->counters - BL_OPEN_FIELDS;
+    e->counters = e->z + e->layout.memory;
+    e->solver_memory = e->counters + BL_EVENT_COUNTERS;
+    e->open = e->solver_memory + solver_memory;
     e->decision = BL_DECIDE;
+    e->parts = 1;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
     return allocate(l, bl_solver_scratch(e), sizeof(double), &e->stages);
 }
@@ -313,12 +316,12 @@ static int load_rates(bl_loader *l) {
     int64_t n = 0;
     TRY(find_section(l, "RATE", 8, &pairs, &n));
     REQUIRE(n % 2 == 0 && n >= 4 && n < 1 << 24, "it has no rates");
-    e->own_rate = (int32_t)(n / 2);
-    e->rate_count = e->own_rate + 1;
+    e->internal_solver_rate = (int32_t)(n / 2);
+    e->rate_count = e->internal_solver_rate + 1;
     TRY(allocate(l, e->rate_count, sizeof(bl_rate), &e->rates));
     TRY(allocate(l, e->rate_count, sizeof(bool), &e->due));
-    e->rates[e->own_rate].period = 1;
-    for (int32_t r = 0; r < e->own_rate; r++) {
+    e->rates[e->internal_solver_rate].period = 1;
+    for (int32_t r = 0; r < e->internal_solver_rate; r++) {
         e->rates[r].period = pairs[2 * r];
         e->rates[r].offset = pairs[2 * r + 1];
         REQUIRE(r < 2 ||
@@ -402,15 +405,15 @@ static int load_blocks(bl_loader *l) {
         const int32_t *record = records + (int64_t)b * BLOCK_FIELDS;
         bl_block *block = &e->blocks[b];
         REQUIRE(record[BLOCK_KERNEL] >= 0 && record[BLOCK_KERNEL] < name_count, "a block has no kernel");
-        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] <= e->own_rate, "a block has no rate");
+        REQUIRE(record[BLOCK_RATE] >= 0 && record[BLOCK_RATE] <= e->internal_solver_rate, "a block has no rate");
         REQUIRE(fits(record[BLOCK_X], record[BLOCK_X_COUNT], e->layout.states), "states out of range");
         REQUIRE(fits(record[BLOCK_Z], record[BLOCK_Z_COUNT], e->layout.memory), "memory out of range");
         REQUIRE(fits(record[BLOCK_P], record[BLOCK_P_COUNT], e->layout.parameters), "parameters out of range");
         REQUIRE(fits(record[BLOCK_I], record[BLOCK_I_COUNT], integer_count), "integers out of range");
         e->kernels[b] = kernels[record[BLOCK_KERNEL]];
-        const bool is_own =
+        const bool is_internal =
             record[BLOCK_RATE] >= 2 && e->rates[record[BLOCK_RATE]].period == 1 && e->kernels[b]->advance;
-        e->block_rate[b] = is_own ? e->own_rate : record[BLOCK_RATE];
+        e->block_rate[b] = is_internal ? e->internal_solver_rate : record[BLOCK_RATE];
         e->block_guard[b] = record[BLOCK_GUARD];
         block->u_count = record[BLOCK_U_COUNT];
         block->y_count = record[BLOCK_Y_COUNT];
@@ -437,6 +440,8 @@ static int load_blocks(bl_loader *l) {
         block->host = &e->host;
         block->message = e->block_message;
         block->offset = &e->offset;
+        block->engine = e;
+        block->parts = &e->parts;
         const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
         block->dt = (double)period * e->step;
         if (!e->kernels[b]->check(block) || !fit_sizes(e->kernels[b], block)) {
@@ -918,6 +923,17 @@ static int collect_operations(bl_loader *l) {
     return BL_OK;
 }
 
+/* Makes room for the rates of change of the inputs of a block. */
+static int load_input_rates(bl_loader *l, bl_block *b) {
+    bl_engine *e = l->e;
+    double **ports = NULL;
+    TRY(allocate(l, b->u_count, sizeof(double *), &ports));
+    for (int32_t k = 0; k < b->u_count; k++) TRY(allocate(l, b->u_width[k], sizeof(double), &ports[k]));
+    e->rated_u1[e->rated_count] = ports;
+    e->rated[e->rated_count++] = b;
+    return BL_OK;
+}
+
 /* Gives a block modes, if it has crossing functions; `count` is their number so far. */
 static int locate_block(bl_loader *l, int32_t block, bool *seen) {
     bl_engine *e = l->e;
@@ -926,17 +942,18 @@ static int locate_block(bl_loader *l, int32_t block, bool *seen) {
     if (seen[block]) return BL_OK;
     seen[block] = true;
     REQUIRE(e->block_rate[block] == BL_RATE_CONTINUOUS, "events of a discrete block are located");
+    const int32_t count = kernel->crossing_count ? kernel->crossing_count(b) : 0;
+    REQUIRE(count >= 0 && e->crossing_count + count <= LARGEST_VALUES, "it has too many crossing functions");
+    if (kernel->crossing_count && count == 0) return BL_OK; /* this one is smooth */
     if (kernel->next_instant) e->timed[e->timed_count++] = b;
     if (kernel->event) e->eventful[e->eventful_count++] = b;
-    if (!kernel->crossing_count) return BL_OK;
-    const int32_t count = kernel->crossing_count(b);
-    REQUIRE(count >= 0 && e->crossing_count + count <= LARGEST_VALUES, "it has too many crossing functions");
+    if (kernel->settle) e->settling[e->settling_count++] = b;
     if (count == 0) return BL_OK;
     b->crossing_count = count;
     e->crossing_count += count;
     e->located[e->located_count++] = b;
     if (kernel->crossings) e->apart[e->apart_count++] = b;
-    return BL_OK;
+    return kernel->crossings && kernel->input_rates ? load_input_rates(l, b) : BL_OK;
 }
 
 /* Section CROS is a program that leads to all crossing functions; section EVNT has all blocks with crossing functions, instants
@@ -953,7 +970,10 @@ static int load_events(bl_loader *l) {
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->located));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->apart));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->eventful));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->settling));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->timed));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->rated));
+    TRY(allocate(l, e->block_count, sizeof(double **), &e->rated_u1));
     for (int64_t k = 0; k < n; k++) {
         REQUIRE(blocks[k] >= 0 && blocks[k] < e->block_count, "events are located of no block");
         TRY(locate_block(l, blocks[k], seen));
@@ -963,6 +983,8 @@ static int load_events(bl_loader *l) {
     TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_a));
     TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_b));
     TRY(allocate(l, e->layout.states, sizeof(double), &e->step_start));
+    if (e->rated_count > 0)
+        TRY(allocate(l, 2 * e->layout.states + e->layout.signals + e->crossing_count, sizeof(double), &e->rate_work));
     int64_t used = 0;
     for (int32_t k = 0; k < e->located_count; k++) {
         bl_block *b = e->located[k];
@@ -971,6 +993,14 @@ static int load_events(bl_loader *l) {
     }
     /* An event may concern several blocks, and be an instant too. */
     e->event_capacity = e->max_events * (1 + (int64_t)e->located_count);
+    return BL_OK;
+}
+
+/* Room for the events of a tick: those that are located, and those that blocks with an internal solver note. */
+static int make_log(bl_loader *l) {
+    bl_engine *e = l->e;
+    for (int32_t k = 0; k < e->block_count; k++)
+        if (e->kernels[k]->advance && e->kernels[k]->describe_event) e->event_capacity += BL_NOTED_EVENTS;
     if (e->event_capacity > LARGEST_LOG) e->event_capacity = LARGEST_LOG;
     return allocate(l, e->event_capacity, sizeof(bl_event), &e->events);
 }
@@ -1011,6 +1041,12 @@ static void note_rates(bl_engine *e, const int32_t *maker, const bl_block *b) {
     }
 }
 
+/* Whether ticks change what a block computes, other than through its inputs and its events. */
+static bool changes_at_ticks(const bl_engine *e, const bl_block *b) {
+    const bl_kernel *kernel = e->kernels[b->index];
+    return kernel->update && (!kernel->event || kernel->remembers);
+}
+
 /* Finds where steps under error control must end. Blocks that states depend on may change at ticks in other ways than by their inputs: by
    guards, by memory that each tick updates, by a projection. Then every tick ends a step. */
 static int find_step_ends(bl_loader *l) {
@@ -1025,12 +1061,15 @@ static int find_step_ends(bl_loader *l) {
     for (int64_t c = 0; c < e->derivatives.call_count + e->minor.calls.call_count; c++) {
         const bl_call *call = c < e->derivatives.call_count ? &e->derivatives.calls[c]
                                                             : &e->minor.calls.calls[c - e->derivatives.call_count];
-        const bl_kernel *kernel = e->kernels[call->block->index];
-        if (kernel->update && (!kernel->event || kernel->remembers)) e->crosses_ticks = false;
+        if (changes_at_ticks(e, call->block)) e->crosses_ticks = false;
         note_rates(e, maker, call->block);
     }
     for (int32_t n = 0; n < e->loop_count; n++)
-        for (int64_t c = 0; c < e->loops[n].body.call_count; c++) note_rates(e, maker, e->loops[n].body.calls[c].block);
+        for (int64_t c = 0; c < e->loops[n].body.call_count; c++) {
+            const bl_block *b = e->loops[n].body.calls[c].block;
+            if (changes_at_ticks(e, b)) e->crosses_ticks = false;
+            note_rates(e, maker, b);
+        }
     return BL_OK;
 }
 
@@ -1060,7 +1099,7 @@ static int load_variables(bl_loader *l) {
     return allocate(l, BL_INPUT_DERIVATIVES * e->input_count, sizeof(double), &e->input_derivatives);
 }
 
-/* What blocks with an own step see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
+/* What blocks with an internal solver see of their inputs: derivatives, which are zero unless a real input feeds the port directly, and
    whether a discrete block does, so that its value is that of the last tick, or nothing. */
 typedef struct {
     int64_t *input_at; /* of each value, 1 + the number of the real input that it is; -1 if a discrete block makes it */
@@ -1115,7 +1154,7 @@ static int link_input_derivatives(bl_loader *l) {
     for (int64_t i = 0; i < e->input_count; i++) tables.input_at[e->input_slots[i]] = i + 1;
     for (int32_t b = 0; b < e->block_count; b++)
         for (int32_t k = 0; k < e->blocks[b].y_count; k++)
-            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->own_rate)
+            if (e->block_rate[b] >= 2 && e->block_rate[b] != e->internal_solver_rate)
                 tables.input_at[e->blocks[b].y[k] - e->values] = -1;
     for (int64_t c = 0; c < calls; c++) {
         bl_block *b = e->advances.calls[c].block;
@@ -1144,6 +1183,7 @@ static int load(bl_loader *l) {
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_events(l));
+    TRY(make_log(l));
     TRY(load_idle_modes(l));
     TRY(find_step_ends(l));
     TRY(load_variables(l));

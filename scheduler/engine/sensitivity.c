@@ -131,6 +131,7 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
         (void)bl_restore(e, saved, bl_state_size(e));
     }
     bl_release_modes(e);
+    if (saved) (void)bl_restore(e, saved, bl_state_size(e)); /* freezing has evaluated outputs */
     free(schemes);
     free(saved);
     return status;

@@ -82,9 +82,9 @@ class AsynchronousModel(AbstractAsynchronous, ExternalBlock):
 def _ports_of(diagram: Diagram, flat: FlatDiagram) -> tuple[list[Port], list[Port]]:
     """Return the diagram's inputs and outputs as ports, as they turn out when it is compiled."""
     plan = outline_flat(flat, read_settings(diagram))
-    declared = diagram.inports
+    declared = {item.name: item.port for item in flat.inputs}
     inputs = [
-        Port(name, port.width, port.unit, port.kind, declared[name].port.default, port.doc)
+        Port(name, port.width, port.unit, port.kind, declared[name].default, port.doc)
         for name, port in plan.inputs.items()
     ]
     outputs = [

@@ -122,8 +122,9 @@ class LiveRun:
                 ahead = TICKS if self._ticks < 0 else self._ticks
                 warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
             self._recorder = make_recorder(
-                plan, self._options["out"], ports, binding, compiled_with or {}
+                self._instance, self._options["out"], ports, binding, compiled_with or {}
             )
+            self._recorder.events.describe = self._instance.describe_event
             stack.callback(self._recorder.close)
             self._recorder.append_input_log(first, 0)
             self._probe = stack.enter_context(Probe(self._instance, profile=profile))
@@ -213,7 +214,11 @@ class LiveRun:
         """Return the newest value of any signal, recorded or not: a number, or an array."""
         port = self.plan.find_signal(path)
         frame = self._newest_frame()
-        if not self._gives(port) and port.path not in self.plan.inputs:
+        if not (
+            self._gives(port)
+            or port.path in self.plan.inputs
+            or port.path in self.plan.solver_signals
+        ):
             raise BiellaError(
                 f"`{port.path}` is a diagnostic signal of a coupling: it is recorded, but not "
                 f"available during the run."
@@ -284,7 +289,8 @@ class LiveRun:
         -----
         BiellaWarning
             If rows or entries of the input log were not recorded; the text contains their number,
-            time and cause. ``result.info["recording"]`` has the same text.
+            time and cause. ``result.info["recording"]`` has the same text. As of `simulate`, if
+            ticks were finished without locating events or without error control.
         """
         try:
             self._waiting = True
@@ -419,7 +425,7 @@ class LiveRun:
     def _values_in(
         self, frame: npt.NDArray[np.float64], slot: int, width: int
     ) -> npt.NDArray[np.float64]:
-        place = 1 + slot - self._pipes.frame_first
+        place = self._pipes.place(slot)
         return frame[place : place + width].copy()
 
     def _newest_frame(self) -> npt.NDArray[np.float64]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import BiellaError, BlockError, DeviceError, OverrunError
 from ..engine._engine import DIAGNOSTIC_RUN
-from ..results._captures import read_captures
 from ..results._coupling_report import read_couplings, warn_of_created_energy
 from ..results._signals import ResultError
+from ..results.events._captures import read_captures
 from .loop._pace import (
     END_CANCEL,
     END_DEVICE,
@@ -34,6 +34,8 @@ def finish(run: LiveRun) -> None:
     info["wall_time"] = time.perf_counter() - run._began
     info["ticks"] = int(run._pace.done)
     info["stopped"] = _stopped(run)
+    info["solver_counts"] = instance.solver_counts
+    run._recorder.events.total = instance.event_counts[0]
     if run.plan.couplings:
         info["couplings"] = read_couplings(instance)
     info["realtime"] = report = describe(run)
@@ -43,6 +45,7 @@ def finish(run: LiveRun) -> None:
     run._result = run._recorder.close()
     _handle_status(run)
     instance.warn(DIAGNOSTIC_RUN)
+    instance.warn_of_fallbacks({})
     warn_of_created_energy(instance)
 
 
@@ -159,6 +162,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         "entries_rejected": pace.entries_rejected,
         "recorder": run._recorder.trouble,
         "blocks": blocks,
+        "solver": run._instance.solver_counts,
         "devices": {name: dict(device.counts) for name, device in run._devices.items()},
         "workers": {
             worker.path: {

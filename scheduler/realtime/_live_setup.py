@@ -14,7 +14,8 @@ from ...blocks.external._external_input import RECEIVED, RealTime
 from ...errors import BiellaError, name_list, suggest
 from ..compile.plan._plan import Plan, PortInfo, slots_of
 from ..engine._engine import DIAGNOSTIC_START, Instance
-from ..results._captures import declare_captures
+from ..results.events._captures import declare_captures
+from ..results.events._events import EVENT, list_event_sources
 from ..run._simulate import describe_run
 from .log._log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder
 from .loop._pace import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = 4096
 _INPUT_LOG_ENTRIES = 1 << 17
+_EVENTS = 1 << 16
 _PIPE_BYTES = 64 << 20
 _PIPE_SECONDS = 10.0
 
@@ -112,21 +114,24 @@ def set_first_values(
 
 
 def make_recorder(
-    plan: Plan,
+    instance: Instance,
     out: Any,
     ports: list[PortInfo],
     binding: OpenBinding | None,
     compiled_with: Mapping[str, Any],
 ) -> AbstractLogRecorder:
     """Return the recorder of rows and input log: in memory, or in the file `out`."""
+    plan, sources = instance.plan, list_event_sources(instance)
     info = describe_run(plan) | {"compiled_with": dict(compiled_with)}
     if binding is not None:
         info["binding"] = binding.describe()
     signals = [port.signal for port in ports]
     if out is None:
-        return MemoryLogRecorder(signals, plan.aliases, info, plan=plan.data)
+        return MemoryLogRecorder(signals, plan.aliases, info, plan=plan.data, event_sources=sources)
     triggers = declare_captures(plan)
-    return Hdf5LogRecorder(out, signals, plan.aliases, info, triggers, plan=plan.data)
+    return Hdf5LogRecorder(
+        out, signals, plan.aliases, info, triggers, plan=plan.data, event_sources=sources
+    )
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ class Pipes:
 
     Attributes
     ----------
-    rows, input_log
+    rows, input_log, events
         From the loop to the recorder.
     commands
         To the loop: changes of parameters and inputs, overrides.
@@ -143,13 +148,25 @@ class Pipes:
         The newest values of all signals: a frame.
     frame_first
         The slot with which frames begin: inputs of the diagram and defaults precede signals.
+    signals_end, counters_first
+        The slot after the last signal, and that of the first counter of the solver, which follows
+        it in frames.
     """
 
     rows: Pipe
     input_log: Pipe
+    events: Pipe
     commands: Pipe
     mailbox: Mailbox
     frame_first: int
+    signals_end: int
+    counters_first: int
+
+    def place(self, slot: int) -> int:
+        """Return where the value of a slot is in frames."""
+        if slot >= self.counters_first:
+            slot += self.signals_end - self.counters_first
+        return 1 + slot - self.frame_first
 
 
 def open_pipes(
@@ -175,13 +192,18 @@ def open_pipes(
     entries = Pipe(ENTRY, _INPUT_LOG_ENTRIES)
     stack.callback(entries.close)
     pace.commands, pace.input_log = commands.handle, entries.handle
+    events = Pipe(EVENT, max(_EVENTS, 4 * int(layout.events)) if layout.events else 1)
+    stack.callback(events.close)
+    pace.push_events(events)
     first = _find_frame_first(plan, int(layout.parameters))
-    mailbox = Mailbox(1 + layout.parameters + layout.signals - first)
+    end = int(layout.parameters + layout.signals)
+    mailbox = Mailbox(1 + end - first + layout.diagnostics)
     stack.callback(mailbox.close)
     pace.post_latest(mailbox, first)
     if input_log is not None:
         pace.replay_from(input_log[input_log["tick"] >= 0])
-    return Pipes(rows, entries, commands, mailbox, first)
+    counters = end + int(layout.states + layout.memory)
+    return Pipes(rows, entries, events, commands, mailbox, first, end, counters)
 
 
 def _find_frame_first(plan: Plan, parameter_count: int) -> int:

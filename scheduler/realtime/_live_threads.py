@@ -19,6 +19,7 @@ from .loop._pace import CLOCK_WALL
 
 if TYPE_CHECKING:
     from ._live import LiveRun
+    from ._live_setup import Pipes
 
 _DRAIN_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
@@ -53,7 +54,7 @@ def record(run: LiveRun) -> None:
     page: Page | None = None
     shown_at = -math.inf
     try:
-        page = _open_page(run.plan, run._pipes.frame_first)
+        page = _open_page(run.plan, run._pipes)
         while not run._over.wait(_DRAIN_SECONDS):
             _drain(run)
             if page is not None and time.monotonic() >= shown_at + _SHOW_SECONDS:
@@ -86,6 +87,7 @@ def _drain(run: LiveRun) -> None:
     """Record pending rows; entries of a tick reach the input log before the tick completes."""
     ticks = int(run._pace.done)
     rows = run._pipes.rows.pull()
+    run._recorder.events.append(run._pipes.events.pull())
     if len(rows):
         rows[:, 0] = run.plan.start_time + rows[:, 0] * run.plan.step
         run._recorder.take(rows)
@@ -99,10 +101,10 @@ def _show(run: LiveRun, page: Page) -> None:
         page.write(frame)
 
 
-def _open_page(plan: Plan, first: int) -> Page | None:
+def _open_page(plan: Plan, pipes: Pipes) -> Page | None:
     """Open the monitoring page; the run continues without one if that fails."""
     try:
-        return Page(plan, first)
+        return Page(plan, pipes.place)
     except (OSError, BiellaError):
         return None
 

@@ -65,7 +65,7 @@ class RealtimeReport:
                 ticks = info.get("warmup_ticks", info.get("grace"))
                 line += f"; {early} more in the first {ticks} ticks"
             lines.append(line + ".")
-        return lines
+        return [*lines, *_describe_solver(info.get("solver", {}))]
 
     def _times(self) -> Table:
         table = _table("time in µs", _FIGURES)
@@ -110,6 +110,18 @@ class RealtimeReport:
             lines.append(f"Recorder: {info['recorder']}")
         lines += [f"{'granted' if ok else 'refused'}: {text}" for ok, text in info["privileges"]]
         return lines
+
+
+def _describe_solver(counts: Mapping[str, int]) -> list[str]:
+    """Return a line if the solver has located events, or could not do as asked."""
+    parts = [f"{counts['events']} events located"] if counts.get("events") else []
+    if counts.get("unlocated"):
+        parts.append(f"{counts['unlocated']} ticks with too many events, finished without locating")
+    if counts.get("uncontrolled"):
+        parts.append(
+            f"{counts['uncontrolled']} ticks with too many steps, finished without error control"
+        )
+    return [f"Solver: {'; '.join(parts)}."] if parts else []
 
 
 def _describe_worker(path: str, counts: Mapping[str, int]) -> str:

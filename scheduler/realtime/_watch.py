@@ -16,8 +16,8 @@ import secrets
 import struct
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from ...errors import BiellaError, name_list, suggest
 from ..compile.plan._plan import Plan
+from ..results._signals import format_value
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,18 +61,20 @@ class Page:
 
     Parameters
     ----------
-    first
-        The slot of the first value in frames.
+    place
+        Returns where the value of a slot is in frames.
     """
 
-    def __init__(self, plan: Plan, first: int) -> None:
-        # What couplings tell is no signal of a block, and lies elsewhere.
+    def __init__(self, plan: Plan, place: Callable[[int], int]) -> None:
+        # The diagnostic signals of couplings are not in frames.
+        ports = [port for block in plan.blocks for port in block.outputs]
+        ports += [port for path, port in plan.solver_signals.items() if path not in plan.signals]
         signals: list[tuple[str, int, int, str | None]] = [
-            (port.path, port.slot - first, port.width, port.unit)
-            for block in plan.blocks
-            for port in block.outputs
+            (port.path, place(port.slot) - 1, port.width, port.unit) for port in ports
         ]
         about = {"name": plan.name, "pid": os.getpid(), "step": plan.step, "signals": signals}
+        about["on_request"] = [path for path in plan.solver_signals if path not in plan.signals]
+        about["names"] = {port.path: port.names for port in ports if port.names}
         text = json.dumps(about).encode()
         text += b" " * (-len(text) % 8)
         count = len(_FIRST) + max((item[1] + item[2] for item in signals), default=0)
@@ -120,6 +123,18 @@ class Glance:
     """Of the page, s."""
     values: dict[str, Any]
     units: dict[str, str | None]
+    on_request: frozenset[str] = frozenset()
+    """Signals that are shown only if they are named: the counters of the solver."""
+    names: dict[str, list[str]] = field(default_factory=dict)
+    """Of enumerations: the names of their values, from 1 on."""
+
+    def show(self, path: str) -> str:
+        """Return a value as text: by name, if it has one."""
+        value, names = self.values[path], self.names.get(path, [])
+        if not isinstance(value, list):
+            return format_value(value, names)
+        shown = ", ".join(format_value(item, names) for item in value[:6])
+        return f"[{shown}{', …' if len(value) > 6 else ''}]"
 
 
 def read_page(path: Path) -> Glance | None:
@@ -160,6 +175,8 @@ def _read(page: memoryview) -> Glance | None:
         max(0.0, time.time() - float(values[1])),
         found,
         {path: unit for path, _, _, unit in about["signals"]},
+        frozenset(about.get("on_request", ())),
+        about.get("names", {}),
     )
 
 
@@ -207,9 +224,9 @@ def choose_page(run: str | None) -> Path:
 
 
 def choose_values(glance: Glance, patterns: Sequence[str]) -> list[str]:
-    """Return the signals that patterns name; all if there are none."""
+    """Return the signals that patterns name; all of blocks if there are none."""
     if not patterns:
-        return list(glance.values)
+        return [path for path in glance.values if path not in glance.on_request]
     chosen: dict[str, None] = {}
     for pattern in patterns:
         names = (pattern, f"{pattern}.y")
@@ -235,17 +252,10 @@ def tabulate(glance: Glance, names: Sequence[str], most: int | None = None) -> T
     table.add_column("value", justify="right", min_width=14)
     table.add_column("unit")
     for name in names[:most]:
-        table.add_row(name, _show(glance.values[name]), glance.units[name] or "")
+        table.add_row(name, glance.show(name), glance.units[name] or "")
     if most is not None and len(names) > most:
         table.add_row(f"… {len(names) - most} more", "", "")
     return table
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, list):
-        shown = ", ".join(f"{item:.6g}" for item in value[:6])
-        return f"[{shown}{', …' if len(value) > 6 else ''}]"
-    return f"{value:.6g}"
 
 
 def glances(path: Path) -> Iterator[Glance]:

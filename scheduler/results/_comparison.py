@@ -193,7 +193,7 @@ def _difference(
         return SignalDifference(path, 0.0, 0.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         gap = np.abs(a - b)
-        # Equal infinities, and not-a-number on both sides, are no difference.
+        # Equal infinities, and not-a-number on both sides, are not a difference.
         gap[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
         gap[np.isnan(gap)] = np.inf
         scale = np.fmax(np.abs(a), np.abs(b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,26 @@ def load_asammdf() -> Any:
     return asammdf
 
 
+def _list_events(asammdf: Any, result: Result) -> Any:
+    """Return the located events as a channel of text."""
+    texts = [f"{event.source}: {event.kind}".encode() for event in result.events]
+    return asammdf.Signal(
+        samples=np.array(texts), timestamps=result.events.times(), name="events", encoding="utf-8"
+    )
+
+
+def _name_values(names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the conversion from the values of an enumeration to their names."""
+    if not names:
+        return None
+    found: dict[str, Any] = {}
+    for n, name in enumerate(names):
+        found |= {f"val_{n}": n + 1, f"text_{n}": name.encode()}
+    return found
+
+
 def write_mdf(result: Result, path: Path) -> None:
-    """Write all signals of a result into one channel group."""
+    """Write all signals of a result into one channel group, and its events into another."""
     asammdf = load_asammdf()
     if path.suffix.lower() != ".mf4":
         raise ResultError(f"an MDF4 file must have the extension .mf4, got `{path.name}`.")
@@ -42,10 +61,13 @@ def write_mdf(result: Result, path: Path) -> None:
                     timestamps=result.t,
                     name=name,
                     unit=signal.unit or "",
+                    conversion=_name_values(signal.names),
                 )
             )
     about = str(result.info.get("diagram") or "biella")
     with replacing(path) as temporary, asammdf.MDF(version="4.10") as mdf:
         mdf.header.comment = about
         mdf.append(channels, comment=about, common_timebase=True)
+        if len(result.events):
+            mdf.append([_list_events(asammdf, result)], comment="events")
         mdf.save(temporary, overwrite=True, compression=2)

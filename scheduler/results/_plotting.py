@@ -57,6 +57,12 @@ _AXES_INCHES = 2.3
 _BOOLEAN_AXES_INCHES = 1.2
 _DPI = 130
 
+_EVENT_ROW_INCHES = 0.24
+_EVENT_ROWS = 12
+_EVENT_COLOR = "#555555"
+_MOST_LINES = 60  # with more events the lines would hide the signals
+_EVENT_BINS = 4000
+
 # A screen is a few thousand pixels wide: more points are drawn as an envelope of their extremes.
 _MAX_POINTS = 20_000
 
@@ -95,6 +101,12 @@ class _Panel:
         return all(signal.kind == "boolean" for signal in self.signals)
 
     @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of the values of an enumeration, if all signals have the same."""
+        first = self.signals[0].names
+        return first if all(signal.names == first for signal in self.signals) else ()
+
+    @property
     def label(self) -> str:
         if self.is_boolean:
             return ""
@@ -109,19 +121,25 @@ def plot_result(
     title: str | None = None,
     start: float | None = None,
     stop: float | None = None,
+    events: bool | Sequence[str] = False,
 ) -> ShownFigure:
     """Draw signals; see `Result.plot`."""
     panels = _panels(result, arguments)
     rows = _rows_between(result.t, start, stop)
     heights = [_BOOLEAN_AXES_INCHES if p.is_boolean else _AXES_INCHES for p in panels]
+    marks = _find_marks(result, rows, events)
+    if marks:
+        heights.append(_EVENT_ROW_INCHES * (len(marks) + 0.5))
     with mpl.rc_context(STYLE):
         # The figure widens with its longest name, so that the data keeps its room.
         letters = max(len(label) for panel in panels for label in panel.labels)
         size = (_DATA_INCHES + 0.6 + _LETTER_INCHES * letters, 0.9 + sum(heights))
         figure = ShownFigure(figsize=size, dpi=_DPI, layout="constrained")
-        grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)
-        for axes, panel in zip(grid[:, 0], panels, strict=True):
+        grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
+        for axes, panel in zip(grid[:, 0], panels, strict=False):
             _draw(axes, panel, result, rows)
+        if marks:
+            _draw_marks(list(grid[:, 0]), marks)
         grid[-1, 0].set_xlabel("time [s]")
         shown = result.t[rows]
         if shown.size and shown[0] < shown[-1]:
@@ -170,6 +188,8 @@ def _scope_panel(result: Result, scope: ScopeView) -> _Panel:
 
 def _group(signal: Signal) -> Hashable:
     """Return what signals of one axes have in common: a unit, however spelled, or a kind."""
+    if signal.names:
+        return signal.names
     if signal.kind == "boolean" or signal.unit is None:
         return "boolean" if signal.kind == "boolean" else "no unit"
     try:
@@ -221,6 +241,9 @@ def _draw(axes: Axes, panel: _Panel, result: Result, rows: slice) -> None:
     if panel.is_boolean:
         axes.set_ylim(-0.15, 1.15)
         axes.set_yticks([0, 1], ["false", "true"])
+    elif panel.value_names:
+        axes.set_ylim(0.5, len(panel.value_names) + 0.5)
+        axes.set_yticks(range(1, len(panel.value_names) + 1), panel.value_names)
     else:
         axes.margins(y=0.08)
         if all(signal.kind != "real" for signal in panel.signals):
@@ -234,6 +257,55 @@ def _draw(axes: Axes, panel: _Panel, result: Result, rows: slice) -> None:
         handlelength=1.6,
         ncols=1 + (lines - 1) // 14,
     )
+
+
+def _find_marks(
+    result: Result, rows: slice, events: bool | Sequence[str]
+) -> list[tuple[str, Array]]:
+    """Return the sources of events to mark, the most frequent first, and times in view of each."""
+    if events is False or not result.length:
+        return []
+    chosen = result.events
+    if events is not True:
+        names = [events] if isinstance(events, str) else events
+        chosen = chosen.of(*names)
+    shown = result.t[rows]
+    times = chosen.log["time"]
+    seen = chosen.log[(times >= shown[0]) & (times <= shown[-1])]
+    numbers, counts = np.unique(seen["block"], return_counts=True)
+    order = numbers[np.argsort(-counts, kind="stable")].tolist()
+    single = order if len(order) <= _EVENT_ROWS else order[: _EVENT_ROWS - 1]
+    marks = [(chosen.blocks[n].path, seen["time"][seen["block"] == n]) for n in single]
+    if rest := order[len(single) :]:
+        marks.append((f"{len(rest)} other blocks", seen["time"][np.isin(seen["block"], rest)]))
+    return [(f"{path} ({len(times)})", times) for path, times in marks]
+
+
+def _draw_marks(grid: Sequence[Axes], marks: Sequence[tuple[str, Array]]) -> None:
+    """Mark events in a row for each source below the signals, and if they are few through them."""
+    axes = grid[-1]
+    for row, (_, times) in enumerate(marks):
+        axes.vlines(_distinct(times), row - 0.36, row + 0.36, colors=_EVENT_COLOR, linewidth=0.8)
+    axes.set_yticks(range(len(marks)), [label for label, _ in marks], fontsize=10)
+    axes.set_ylim(len(marks) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+    times = _distinct(np.concatenate([times for _, times in marks]))
+    if len(times) > _MOST_LINES:
+        return
+    for signals in grid[:-1]:
+        for time in times:
+            signals.axvline(time, color=_EVENT_COLOR, linewidth=0.6, alpha=0.35, zorder=0.9)
+
+
+def _distinct(times: Array) -> Array:
+    """Return the times that a picture can show apart."""
+    if len(times) < 2:
+        return times
+    width = max(float(np.ptp(times)), 1e-300) / _EVENT_BINS
+    _, first = np.unique(np.floor((times - times.min()) / width), return_index=True)
+    return times[first]
 
 
 def _thinned(t: Array, y: Array) -> tuple[Array, Array]:

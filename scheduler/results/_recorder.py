@@ -20,7 +20,6 @@ from typing import NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._captures import Captures, pack_captures
 from ._files import RecordingTarget, explain
 from ._result import Result
 from ._result_file import (
@@ -36,6 +35,9 @@ from ._result_file import (
     write_captures,
 )
 from ._signals import ResultError, Signal, SignalTable
+from .events._captures import Captures, pack_captures
+from .events._event_log import EventLog
+from .events._events import EventSource
 
 Rows = NDArray[np.float64]
 
@@ -60,6 +62,8 @@ class AbstractRecorder(ABC):
         Shorter names, such as ``{"ref": "ref.y"}``.
     info
         What is known about the run so far; `info` may be changed until the recorder is closed.
+    event_sources
+        Blocks by their number in events.
     """
 
     def __init__(
@@ -67,11 +71,15 @@ class AbstractRecorder(ABC):
         signals: Iterable[Signal],
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
+        *,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
         self.signals = SignalTable(signals, aliases)
         self.info: dict[str, object] = dict(info or {})
         self.captures: Captures = {}
         """What Triggers have captured; may be set until the recorder is closed."""
+        self.events = EventLog(event_sources)
+        """Located events; may be appended to until the recorder is closed."""
         self.row_width = 1 + self.signals.total_width
         self._result: Result | None = None
 
@@ -127,8 +135,10 @@ class MemoryRecorder(AbstractRecorder):
         signals: Iterable[Signal],
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
+        *,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
-        super().__init__(signals, aliases, info)
+        super().__init__(signals, aliases, info, event_sources=event_sources)
         self._chunks: list[Rows] = []
 
     @property
@@ -153,6 +163,7 @@ class MemoryRecorder(AbstractRecorder):
             self.signals,
             info=self.info,
             captures=self.captures,
+            events=self.events.read(),
         )
 
 
@@ -187,8 +198,9 @@ class Hdf5Recorder(AbstractRecorder):
         captures: Sequence[Signal] = (),
         *,
         plan: bytes | None = None,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
-        super().__init__(signals, aliases, info)
+        super().__init__(signals, aliases, info, event_sources=event_sources)
         row_bytes = 8 * self.row_width
         chunk_rows = 1 << max(0, min(_CHUNK_BYTES // row_bytes, 1 << 14).bit_length() - 1)
         block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
@@ -206,6 +218,7 @@ class Hdf5Recorder(AbstractRecorder):
                 captures=captures,
                 chunk_rows=chunk_rows,
                 plan=plan,
+                event_sources=event_sources,
             )
             self._file.swmr_mode = True
             self._target.show()
@@ -261,12 +274,15 @@ class Hdf5Recorder(AbstractRecorder):
             raise self._failure
         if self._filled:
             self._write_block()
+        else:
+            self._write_events()
         self._flushed_at = time.monotonic()
 
     def _write_block(self) -> None:
         """Write the buffered rows, then their count: the file stays valid after a kill."""
         count, end = self._filled, self._written + self._filled
         try:
+            self.events.write(self._file, self.path)  # at no time are there rows without them
             reserve_rows(self._file, self.path, self._written, end)
         except OSError as error:
             self._lack_room(error)
@@ -290,6 +306,13 @@ class Hdf5Recorder(AbstractRecorder):
         self._filled = 0
         self._flushed_at = time.monotonic()
         self._take_place()
+
+    def _write_events(self) -> None:
+        try:
+            self.events.write(self._file, self.path)
+            self._file.flush()
+        except OSError as error:
+            self._lack_room(error)
 
     def _take_place(self) -> None:
         """Replace an earlier recording; where an open file cannot be renamed, `close` does it."""
@@ -339,6 +362,7 @@ class Hdf5Recorder(AbstractRecorder):
             captures = []
         # All go to their old places in the file, so a full disk does not matter.
         write_about(self._file, self.info, self.signals.aliases, captures)
+        self.events.write_totals(self._file)
         self._file["checksums"][()] = self._checksums
         self._file["rows"][()] = self._written  # a write that failed may have been beyond
         self._file["complete"][()] = 1
@@ -355,6 +379,7 @@ class Hdf5Recorder(AbstractRecorder):
             self.signals,
             info=self.info,
             captures=self.captures,
+            events=self.events.read(),
         )
         if self._failure is not None and not raised_before:
             raise self._failure

@@ -14,24 +14,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..realtime._realtime_report import RealtimeReport
 from ..realtime.log._log import RunLog
-from ._captures import Captures, find_capture, pack_captures, unpack_captures
 from ._comparison import Comparison, compare_results
 from ._coupling_report import CouplingReport, report_couplings
+from ._error_estimate import LARGEST_ERROR, ErrorEstimate, Samples, estimate_errors
 from ._files import replacing
 from ._result_file import (
     AbstractColumns,
     Hdf5Columns,
     MemoryColumns,
     read_result_file,
+    rewrite_about,
     write_result_file,
 )
 from ._signals import ResultError, Signal, SignalTable
+from .events._captures import Captures, find_capture, pack_captures, unpack_captures
+from .events._events import EVENT, Events
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
     from ._spectra import Orbit, OrderSpectrum, Spectrum, Waterfall
+    from .events._timeline import Timeline
 
 Array = NDArray[np.float64]
 
@@ -73,13 +77,17 @@ class Result(Mapping[str, Array]):
         *,
         info: Mapping[str, object] | None = None,
         captures: Captures | None = None,
+        events: Events | None = None,
     ) -> None:
         self._columns = columns
         self.signals = signals
         self.info: dict[str, Any] = dict(info or {})
         self.checkpoint: bytes | None = None
         """The engine's state at the end, from which another run can continue."""
+        self.error_samples: Samples | None = None
+        """What `error_estimate` is computed from."""
         self._captures = captures
+        self._events = events
         self.log: RunLog | None = None
         """External inputs of a real-time run, for `biella.replay`."""
 
@@ -133,6 +141,22 @@ class Result(Mapping[str, Array]):
         result.log = log
         return result
 
+    @cached_property
+    def error_estimate(self) -> ErrorEstimate | None:
+        """Estimated error of fixed steps; if None, ``info["error_estimate"]`` has the reason."""
+        if self.error_samples is None:
+            return ErrorEstimate.from_description(self.info.get("error_estimate"))
+        return estimate_errors(self.error_samples, self)
+
+    def store_error_estimate(self) -> None:
+        """Add the error estimate to the description of the run, in its file if it has one."""
+        if self.error_estimate is None:
+            return
+        self.info["error_estimate"] = self.error_estimate.describe()
+        if isinstance(self._columns, Hdf5Columns):
+            kept = pack_captures(self.captures)
+            rewrite_about(self._columns.path, self.info, self.signals.aliases, kept)
+
     def is_stored_in(self, path: str | Path) -> bool:
         """Return whether the signals are read from this file."""
         columns, file = self._columns, Path(path)
@@ -150,6 +174,17 @@ class Result(Mapping[str, Array]):
             kept = self._columns.read_captures() if isinstance(self._columns, Hdf5Columns) else []
             self._captures = unpack_captures(kept)
         return self._captures
+
+    @property
+    def events(self) -> Events:
+        """Located events: ``result.events.times("relay")``, ``result.events[0].source``.
+
+        Empty with ``events="tick"``, and for files that were written without events.
+        """
+        if self._events is None:
+            columns, none = self._columns, Events(np.empty(0, EVENT))
+            self._events = columns.read_events() if isinstance(columns, Hdf5Columns) else none
+        return self._events
 
     @property
     def scopes(self) -> list[ScopeView]:
@@ -180,6 +215,27 @@ class Result(Mapping[str, Array]):
         if info is None:
             raise ResultError("this result is not of a real-time run: use `biella.run_realtime`.")
         return RealtimeReport(info, str(self.info.get("diagram", "")))
+
+    def timeline(self, name: str) -> Timeline:
+        """Return the intervals in which the states of a StateMachine were active.
+
+        The timeline prints as a table and plots as bars; ``machine.draw(active=timeline.at(12.0))``
+        highlights the states that are active at 12 s.
+
+        Parameters
+        ----------
+        name
+            Path of the block, such as ``heater``. Its output ``state`` must be recorded; those of
+            parallel regions are included if they are.
+
+        Raises
+        ------
+        UnknownSignalError
+            If there is no such block or it is not a state machine, with the valid names.
+        """
+        from .events._timeline import read_timeline
+
+        return read_timeline(self, name)
 
     def capture(self, name: str) -> Result:
         """Return the capture of a Trigger block: the signal ``u`` around its event.
@@ -245,6 +301,7 @@ class Result(Mapping[str, Array]):
         title: str | None = None,
         start: float | None = None,
         stop: float | None = None,
+        events: bool | Sequence[str] = False,
     ) -> Figure:
         """Draw signals over time, and return the matplotlib figure.
 
@@ -266,10 +323,13 @@ class Result(Mapping[str, Array]):
             Above the figure; the name of the diagram if not given, "" for none.
         start, stop
             Part of the time to draw, in s.
+        events
+            Mark located events: of all blocks, or of those that `Events.of` selects. Each block has
+            a row of marks below the signals; up to 60 events are also lines through the signals.
         """
         from ._plotting import plot_result, save_figure
 
-        figure = plot_result(self, signals, title=title, start=start, stop=stop)
+        figure = plot_result(self, signals, title=title, start=start, stop=stop, events=events)
         if path is not None:
             save_figure(figure, Path(path))
         return figure
@@ -408,12 +468,16 @@ class Result(Mapping[str, Array]):
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file: one column per element, named with its unit, as in ``pid.u [N.m]``.
 
+        Enumerations are numbers; their heading has the names: ``heater.state [1=off; 2=on]``.
         Numbers have as many digits as an exact round trip requires. The file is written
         atomically.
         """
         header = ["time [s]"]
         for signal in self.signals.values():
             unit = "" if signal.unit is None else f" [{signal.unit}]"
+            if signal.names:
+                values = "; ".join(f"{n}={name}" for n, name in enumerate(signal.names, 1))
+                unit = f" [{values}]"
             header += [name + unit for name in signal.element_names]
         with replacing(path) as temporary, temporary.open("x", newline="", encoding="utf-8") as f:
             csv.writer(f, lineterminator="\n").writerow(header)
@@ -431,21 +495,30 @@ class Result(Mapping[str, Array]):
 
     def to_hdf5(self, path: str | Path) -> None:
         """Write atomically an HDF5 file that `from_hdf5` reads back without loss."""
-        captures = pack_captures(self.captures)
-        write_result_file(Path(path), self._columns, self.signals, self.info, captures, self.log)
+        captures, info = pack_captures(self.captures), dict(self.info)
+        if self.error_estimate is not None:
+            info["error_estimate"] = self.error_estimate.describe()
+        write_result_file(
+            Path(path), self._columns, self.signals, info, captures, self.log, self.events
+        )
 
     def to_mdf4(self, path: str | Path) -> None:
         """Write atomically an MDF4 file (ASAM MDF 4.10) for measurement tools.
 
-        One channel per element, with its unit; booleans are bytes, integers 64 bits wide. Needs
-        asammdf: ``pip install 'biella[mdf]'``.
+        One channel per element, with its unit; booleans are bytes, integers 64 bits wide.
+        Enumerations are integers that tools show by name (value to text conversion). Located
+        events are the text channel ``events``, in a group of its own. Needs asammdf:
+        ``pip install 'biella[mdf]'``.
         """
         from ._mdf import write_mdf
 
         write_mdf(self, Path(path))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame: time as index, one column per element, units in ``attrs``."""
+        """Return a pandas DataFrame: time as index, one column per element, units in ``attrs``.
+
+        Enumerations are numbers from 1 on; ``attrs["names"]`` has the names of their values.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -458,6 +531,7 @@ class Result(Mapping[str, Array]):
             data |= dict(zip(signal.element_names, columns, strict=True))
         frame = pd.DataFrame(data, index=pd.Index(self.t, name="time"))
         frame.attrs["units"] = self.units
+        frame.attrs["names"] = {path: s.names for path, s in self.signals.items() if s.names}
         return frame
 
     def compare(
@@ -475,7 +549,7 @@ class Result(Mapping[str, Array]):
         return compare_results(self, other, rtol, atol, signals)
 
     def _summary(self) -> tuple[str, list[tuple[str, ...]], str]:
-        """Return a headline, rows under `_SUMMARY_HEAD`, and a closing line."""
+        """Return a headline, rows under `_SUMMARY_HEAD`, and closing lines."""
         name = self.info.get("diagram")
         headline = f"Result of {name!r}" if name else "Result"
         headline += f": {len(self)} signal{'s' * (len(self) != 1)}, {self.length} times"
@@ -485,16 +559,21 @@ class Result(Mapping[str, Array]):
             headline += f", t = {first_t:g} to {last_t:g} s"
         if stopped := self.info.get("stopped"):
             headline += f"; stopped: {stopped}"
+        estimate = self.error_estimate
+        if estimate is not None and estimate.largest > LARGEST_ERROR:
+            headline += f"; estimated error up to {estimate.largest:.1g} of a range"
         if incomplete := self.info.get("recording"):
             headline += f"; the recording is not complete: {incomplete}"
         rows: list[tuple[str, ...]] = []
         for signal in list(self.signals.values())[:_SHOWN_ROWS]:
             value = ""
             if self.length and signal.width == 1:
-                value = f"{self._columns.read(signal.path, last)[0]:.6g}"
+                value = signal.format_value(self._columns.read(signal.path, last)[0])
             rows.append((signal.path, signal.unit or "", signal.kind, str(signal.width), value))
         more = len(self) - len(rows)
-        return headline, rows, f"… and {more} more" if more else ""
+        closing = [f"… and {more} more"] if more else []
+        closing += [self.events.describe()] if self.events.total else []
+        return headline, rows, "\n  ".join(closing)
 
     def __repr__(self) -> str:
         headline, rows, more = self._summary()

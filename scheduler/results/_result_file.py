@@ -2,12 +2,13 @@
 
 The HDF5 layout, version 1: datasets ``time`` (n,) and ``signals/<path>`` (n,) or (n, width) with
 the attributes ``path, index, width, unit, kind, sampled``; ``captures/<path>`` (k, 1 + width) with
-the same ones, time and samples that a Trigger captured; ``about``, a JSON text with ``info``,
-``aliases`` and what is known of the ``captures``; ``rows``, how many rows count; ``complete``,
-whether the file was closed in order; ``checksums``, the CRC-32 of the rows of time and of each
-signal by its index, valid if the file is complete. The last four have a fixed place in the file, so
-that they can be rewritten on a full disk. The root carries ``biella_result`` (the version) and
-``recording`` (a random name, by which a file that was replaced under an open result is noticed).
+the same ones, time and samples that a Trigger captured; ``events``, see `events._event_log`;
+``about``, a JSON text with ``info``, ``aliases`` and what is known of the ``captures``; ``rows``,
+how many rows count; ``complete``, whether the file was closed in order; ``checksums``, the CRC-32
+of the rows of time and of each signal by its index, valid if the file is complete. The last four
+have a fixed place in the file, so that they can be rewritten on a full disk. The
+root carries ``biella_result`` (the version) and ``recording`` (a random name, by which a file that
+was replaced under an open result is noticed).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ..realtime.log._log import RunLog, create_log, read_log, write_log
 from ._files import TargetLock, claim_space, find_recording_target, replacing
 from ._hdf5_view import SIGNATURE, is_closed, is_marked, open_hdf5
 from ._signals import ResultError, Signal, SignalTable
+from .events._event_log import create_events, read_events, write_events
+from .events._events import Events, EventSource
 
 if TYPE_CHECKING:
     import h5py
@@ -54,6 +57,7 @@ _ABOUT_CAPTURE = 1 << 10
 _REPORT_SPARE = 1 << 18
 _RESERVED_BYTES = 1 << 18
 _INDEX_BYTES = 1 << 14
+_SOURCE_BYTES = 64
 _ATTEMPTS = 10  # to read a file that is being written
 _PAUSE = 0.05  # s between them
 
@@ -158,6 +162,10 @@ class Hdf5Columns(AbstractColumns):
 
         return self._read(read)
 
+    def read_events(self) -> Events:
+        """Return the located events of the run."""
+        return self._read(read_events)
+
     def _read(self, read: Callable[[h5py.File], T]) -> T:
         def read_if_same(file: h5py.File) -> T:
             if file.attrs["recording"] != self.recording:
@@ -238,10 +246,12 @@ def create_result_file(
     recording: str | None = None,
     chunk_rows: int = 16384,
     plan: bytes | None = None,
+    event_sources: Sequence[EventSource] = (),
 ) -> h5py.File:
     """Create a file with an empty, extendable dataset for time, each signal and each Trigger.
 
-    With a `plan` there is room for the log of a real-time run, and for what it has to report.
+    With a `plan` there is room for the log of a real-time run, and for what it has to report; with
+    `event_sources` for events.
     """
     import h5py
 
@@ -252,6 +262,7 @@ def create_result_file(
     path.touch()
     try:
         head = _RESERVED_BYTES + spare + len(plan or b"")
+        head += sum(_SOURCE_BYTES + len(source.path) for source in event_sources)
         claim_space(path, 0, head + _INDEX_BYTES * (1 + len(signals) + len(captures)))
     except OSError:
         path.unlink()
@@ -284,6 +295,8 @@ def create_result_file(
         attributes["sampled"] = signal.sampled
         if signal.unit is not None:
             attributes["unit"] = signal.unit
+        if signal.names:
+            attributes["names"] = list(signal.names)
 
     create("time", 1).attrs["unit"] = "s"
     for index, signal in enumerate(signals.values()):
@@ -296,6 +309,8 @@ def create_result_file(
     file.create_dataset("complete", data=np.int8(0))
     if plan is not None:
         create_log(file, plan)
+    if event_sources:
+        create_events(file, event_sources)
     return file
 
 
@@ -345,6 +360,19 @@ def write_about(
         text = _about(short, aliases, captures)
     if len(text) <= capacity:
         file["about"][()] = text
+
+
+def rewrite_about(
+    path: Path,
+    info: Mapping[str, object],
+    aliases: Mapping[str, str],
+    captures: Sequence[Capture] = (),
+) -> None:
+    """Rewrite the description of the run in a file that is complete."""
+    import h5py
+
+    with h5py.File(path, "r+", libver=LIBVER) as file:
+        write_about(file, info, aliases, captures)
 
 
 def _about(
@@ -402,6 +430,7 @@ def _read_signal(dataset: h5py.Dataset) -> Signal:
         None if unit is None else str(unit),
         str(about["kind"]),  # type: ignore[arg-type]
         bool(about["sampled"]),
+        tuple(str(name) for name in about.get("names", ())),
     )
 
 
@@ -424,6 +453,7 @@ def write_result_file(
     info: Mapping[str, object],
     captures: Sequence[Capture] = (),
     log: RunLog | None = None,
+    events: Events | None = None,
 ) -> None:
     """Write a result as an HDF5 file, whole or not at all; only another result is replaced."""
     target = find_recording_target(path, is_result_file)
@@ -441,6 +471,7 @@ def write_result_file(
                 captures=[signal for signal, _, _ in captures],
                 recording=recording,
                 chunk_rows=chunk_rows,
+                event_sources=events.blocks if events is not None else (),
             )
             with file:
                 reserve_rows(file, temporary, 0, columns.length)
@@ -451,6 +482,8 @@ def write_result_file(
                 if log is not None:
                     write_log(file, temporary, log)
                 write_captures(file, temporary, captures)
+                if events is not None:
+                    write_events(file, temporary, events)
                 write_about(file, info, signals.aliases, captures)
                 file["checksums"][()] = checksums
                 file["rows"][()] = columns.length

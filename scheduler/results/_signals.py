@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...blocks.core._ports import KINDS, Kind
@@ -28,6 +28,8 @@ class Signal:
         ``real``, ``integer``, ``boolean`` or ``enumeration``.
     sampled
         Whether the value is held between ticks of a slower rate. Plots then draw steps.
+    names
+        Of an enumeration: the names of its values, from 1 on.
     """
 
     path: str
@@ -35,6 +37,7 @@ class Signal:
     unit: str | None = None
     kind: Kind = "real"
     sampled: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.width < 1:
@@ -49,12 +52,23 @@ class Signal:
         """Whether the signal changes in steps."""
         return self.sampled or self.kind != "real"
 
+    def format_value(self, value: float) -> str:
+        """Return a value as text: a name, if it has one."""
+        return format_value(value, self.names)
+
     @property
     def element_names(self) -> list[str]:
         """One name per element: ``speed``, or ``force[0], force[1], …``."""
         if self.width == 1:
             return [self.path]
         return [f"{self.path}[{i}]" for i in range(self.width)]
+
+
+def format_value(value: float, names: Sequence[str] = ()) -> str:
+    """Return a value as text: by name, if it is one of an enumeration with `names`."""
+    if 1 <= value <= len(names) and value == int(value):
+        return names[int(value) - 1]
+    return f"{value:.6g}"
 
 
 class SignalTable(Mapping[str, Signal]):
@@ -119,7 +133,7 @@ class SignalTable(Mapping[str, Signal]):
         text = f"`{name}` was not recorded."
         names = [*self._signals, *self.aliases]
         # Nearest by spelling, and every output of a block whose name was given.
-        near = [path for path in self._signals if path.startswith(f"{name}.")]
+        near = [path for path in names if path.startswith(f"{name}.")]
         near += [path for path in names if path.endswith(f".{name}")]
         near += difflib.get_close_matches(name, names, n=4, cutoff=0.55)
         near = list(dict.fromkeys(near))[:4]

@@ -44,7 +44,8 @@ def linearize(
 
     Active limits, the modes of blocks with discontinuities such as `Saturation`, `Abs` or an
     `Expression` with ``where``, and the activity of conditional subsystems are those at the
-    operating point: no difference is taken across a kink or a jump.
+    operating point: no difference is taken across a kink or a jump. A `Relay` that continuous
+    states depend on holds its output, so its gain is zero.
 
     Parameters
     ----------
@@ -236,10 +237,16 @@ def _check_sampled(plan: Model, period: float | None, at: int) -> None:
     """Reject blocks without a linearization of the requested kind, or at tick `at`."""
     rates = np.vstack([plan.tick_rates, (1, 0)])  # of what passes on the outputs of internal steps
     ticks = None if period is None else round(period / plan.step)
-    for info, item, record in zip(plan.blocks, plan.flat.blocks, plan.block_records, strict=True):
+    located = set(np.frombuffer(plan.sections.get("EVNT", b""), dtype="<i4").tolist())
+    for number, (info, item, record) in enumerate(
+        zip(plan.blocks, plan.flat.blocks, plan.block_records, strict=True)
+    ):
         block = item.block
         every, offset = (int(v) for v in rates[record["rate"]])
-        holds = record["z_count"] == 0 or (isinstance(block, NativeBlock) and block.memory_holds)
+        holds = record["z_count"] == 0 or (
+            isinstance(block, NativeBlock)
+            and (block.memory_holds or (block.memory_is_mode and number in located))
+        )
         if holds and every <= 1:
             continue  # nothing that could vary from tick to tick
         if isinstance(block, NativeBlock) and not (holds or block.smooth_memory):
@@ -336,7 +343,7 @@ def _list_states(plan: Model, instance: Instance, discrete: bool) -> list[_State
             plain = name.removeprefix("-")
             sign = 1 if plain == name else -1
             continuous.append(_State(f"{item.path}.{plain}", begin + k, sign))
-        if isinstance(block, NativeBlock) and block.memory_holds:
+        if isinstance(block, NativeBlock) and (block.memory_holds or block.memory_is_mode):
             continue
         begin, count = first + layout.states + int(record["z_first"]), int(record["z_count"])
         names = list_elements([(f"{item.path}.z", count)])

@@ -27,6 +27,7 @@ from ..compile._model import Model
 from ..compile.coupling._coupling_options import ITERATED
 from ..compile.plan._plan import Plan
 from ..engine._engine import DIAGNOSTIC_RUN, Instance
+from ..engine._library import contract
 
 _PERTURBATION = 1e-8
 TICKS = 100
@@ -42,8 +43,10 @@ Array = npt.NDArray[np.float64]
 def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
     """Warn of blocks that would run badly with their step, or with the diagram's solver."""
     steps = [max(rate.period, 1) * model.step for rate in model.rates]
+    control = np.frombuffer(model.sections["SOLV"], dtype="<f8")
+    solver = "" if control[contract.BL_CONTROL_RELATIVE] > 0.0 else model.solver
     texts = [
-        (item, item.block.warn_of_step(step, model.solver))
+        (item, item.block.warn_of_step(step, solver))
         for item, step in zip(model.flat.blocks, steps, strict=True)
     ]
     for item, text in texts:

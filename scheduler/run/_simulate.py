@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,13 @@ from ..compile.plan._plan import Plan, PortInfo
 from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..engine._library import contract
 from ..realtime import _live_exit as live_exit
-from ..results._captures import declare_captures, read_captures
 from ..results._coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
 from ..results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
 from ..results._result import Result
+from ..results.events._captures import declare_captures, read_captures
+from ..results.events._event_log import EventBuffer
+from ..results.events._events import list_event_sources
+from ._error_sampling import Sampler, confirm_errors, warn_of_errors, why_not
 from ._preflight import warn_of_unstable_coupling
 from ._progress import Progress
 
@@ -57,6 +60,7 @@ def simulate(
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
+    error_estimate: bool | Literal["whole"] = True,
 ) -> Result:
     """Run `diagram` from its start to the time `until` and return the recorded signals.
 
@@ -67,7 +71,8 @@ def simulate(
     step, solver
         Instead of the diagram's own.
     record
-        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``. By default the signals of the
+        Paths such as ``"pid"``, ``"plant.speed"``, ``"filter.*"``, or ``"solver.*"`` for the
+        counts of the solver. By default the signals of the
         diagram's Scope and Record blocks; without such blocks, all signals (``["*"]``).
     parameters
         Values by path for parameters and for inputs of the diagram.
@@ -87,10 +92,15 @@ def simulate(
         Coupling of blocks with an internal solver, in place of the diagram's options. Options that
         `Diagram.couple` sets for single blocks remain.
     estimate_error
-        Estimate the error of coupled steps at every n-th tick, for `Result.coupling_report` and as
-        signals ``coupling.<output>.error``; each such tick costs as much as seven.
+        Estimate the error of coupling, not of the solver, at every n-th tick, for
+        `Result.coupling_report` and as signals ``coupling.<output>.error``; each such tick costs as
+        much as seven.
     tolerance, events
         Error control of the solver and location of events, instead of the diagram's own.
+    error_estimate
+        Estimate the error of fixed steps, for `Result.error_estimate`, and warn if that of a signal
+        exceeds 1e-3 of its range. Runs of more than 512 ticks are sampled; "whole" repeats them as
+        a whole, which costs two runs more. The results are the same with and without it.
 
     Returns
     -------
@@ -108,7 +118,9 @@ def simulate(
     -----
     BiellaWarning
         If a block reports a problem that does not end the run, such as a step that is too large
-        for a mechanism.
+        for a mechanism; if the estimated error of a signal exceeds 1e-3 of its range; if ticks were
+        finished without locating events or without error control; if the diagram is stiff for
+        ``dopri5``.
     """
     plan = plan_of(
         diagram, step, solver, coupling, extrapolation, estimate_error, tolerance, events
@@ -123,6 +135,7 @@ def simulate(
         checkpoint=checkpoint,
         keep_state=keep_state,
         progress=progress,
+        error_estimate=error_estimate,
     )
 
 
@@ -137,29 +150,46 @@ def run_plan(
     checkpoint: bytes | None = None,
     keep_state: bool | None = None,
     progress: bool = True,
+    error_estimate: bool | Literal["whole"] = False,
 ) -> Result:
     """Run a plan once; see `_simulate`."""
     ports = choose_signals(plan, record)
     if every < 1:
         raise BiellaError(f"every must be at least 1, got {every}.")
-    with Instance(plan) as instance:
+    if error_estimate not in (False, True, "whole"):
+        raise BiellaError(f"error_estimate must be True, False or 'whole', got {error_estimate!r}.")
+
+    def start(instance: Instance) -> None:
         for path, value in (parameters or {}).items():
             instance.set(path, value)
         instance.initialize()
-        if checkpoint is None:
-            with contextlib.suppress(BiellaError):  # the run reports it
-                instance.evaluate()  # initialization ends when outputs at the start are known
-            instance.warn(DIAGNOSTIC_START, stacklevel=3)
         if checkpoint is not None:
             instance.restore(checkpoint)
             for path, value in (parameters or {}).items():
                 instance.set(path, value)
+
+    with Instance(plan) as instance:
+        start(instance)
+        if checkpoint is None:
+            with contextlib.suppress(BiellaError):  # the run reports it
+                instance.evaluate()  # initialization ends when outputs at the start are known
+            instance.warn(DIAGNOSTIC_START, stacklevel=3)
         ticks = count_ticks(until, instance.time, plan.step)
         if checkpoint is None:
             warn_of_unstable_coupling(plan, ticks, parameters, stacklevel=3)
-        recorder = _make_recorder(plan, ports, ticks // every + 2, out)
-        result = _run(instance, ticks, ports, recorder, every, progress, keep_state)
+        recorder = _make_recorder(instance, ports, ticks // every + 2, out)
+        sampler = None
+        if error_estimate:
+            reason = why_not(plan, ticks)
+            recorder.info["error_estimate"] = reason
+            sampler = None if reason else Sampler(instance, ticks, error_estimate == "whole")
+        with sampler or contextlib.nullcontext():
+            result = _run(instance, ticks, ports, recorder, every, progress, keep_state, sampler)
         instance.warn(DIAGNOSTIC_RUN, stacklevel=3)
+        confirm_errors(result, plan, ticks, start)
+        if out is not None:
+            result.store_error_estimate()
+        warn_of_errors(result, plan, stacklevel=3)
         return result
 
 
@@ -174,7 +204,7 @@ def count_ticks(until: float, now: float, step: float) -> int:
 
 
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
-    """Return the signals that `record` names, each once; wildcards are allowed."""
+    """Return the signals that `record` names, each once; wildcards and buses are allowed."""
     if record is None:
         record = [name for view in plan.meta["scopes"] for name in view["signals"]] or ["*"]
     if isinstance(record, str):
@@ -183,15 +213,22 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     for pattern in record:
         if any(mark in pattern for mark in "*?"):
             matching = [path for path in plan.signals if fnmatchcase(path, pattern)]
+            elements = plan.bus_elements
+            matching += [path for name, path in elements.items() if fnmatchcase(name, pattern)]
+            if pattern.startswith("solver."):
+                matching += [path for path in plan.solver_signals if fnmatchcase(path, pattern)]
             if not matching:
                 raise BiellaError(
                     f"no signal matches `{pattern}`.{suggest(pattern, plan.signals)} "
                     f"Signals: {name_list(plan.signals)}."
                 )
         else:
-            matching = [plan.find_signal(pattern).path]
+            elements = plan.bus_elements
+            matching = [path for name, path in elements.items() if name.startswith(f"{pattern}.")]
+            if not matching or pattern in plan.aliases:
+                matching = [plan.find_signal(pattern).path]
         for path in matching:
-            chosen[path] = plan.signals[path]
+            chosen[path] = plan.find_signal(path)
     return list(chosen.values())
 
 
@@ -262,19 +299,22 @@ def describe_run(plan: Plan) -> dict[str, object]:
 
 
 def _make_recorder(
-    plan: Plan, ports: list[PortInfo], rows: int, out: str | Path | None
+    instance: Instance, ports: list[PortInfo], rows: int, out: str | Path | None
 ) -> AbstractRecorder:
+    plan, sources = instance.plan, list_event_sources(instance)
     signals = [port.signal for port in ports]
     info = describe_run(plan)
     if out is not None:
-        return Hdf5Recorder(out, signals, plan.aliases, info, declare_captures(plan))
+        return Hdf5Recorder(
+            out, signals, plan.aliases, info, declare_captures(plan), event_sources=sources
+        )
     size = 8 * rows * (1 + sum(port.width for port in ports))
     if size > _LARGEST_IN_MEMORY:
         raise BiellaError(
             f"recording {len(ports)} signals would take {size / 1e9:.1f} GB of memory. Choose "
             f"fewer (record=[…]), fewer ticks (every=10), or stream to a file (out='run.h5')."
         )
-    return MemoryRecorder(signals, plan.aliases, info)
+    return MemoryRecorder(signals, plan.aliases, info, event_sources=sources)
 
 
 def _run(
@@ -285,10 +325,16 @@ def _run(
     every: int,
     progress: bool,
     keep_state: bool | None,
+    sampler: Sampler | None,
 ) -> Result:
+    run = instance.run if sampler is None else sampler.run
     columns = 1 + sum(port.width for port in ports)
     capacity = max(64, min(_CHUNK_BYTES // (8 * columns), ticks // every + 2))
     record, rows, _keep = make_record(ports, capacity, every)
+    events = EventBuffer(instance, record)
+    before, located = instance.solver_counts, instance.event_counts[0]
+    fallbacks = instance.fallback_marks
+    recorder.events.describe = instance.describe_event
     began = time.perf_counter()
     first = instance.tick
     failure: BaseException | None = None
@@ -304,9 +350,9 @@ def _run(
                 chunk, left = 256, ticks
                 while left > 0 and not stopped and not interrupt.seen:
                     chunk_began = time.perf_counter()
-                    done, stopped = instance.run(min(chunk, left), record)
+                    done, stopped = run(min(chunk, left), record)
                     left -= done
-                    _drain(recorder, record, rows)
+                    _drain(recorder, record, rows, events)
                     bar.advance(done)
                     took = time.perf_counter() - chunk_began
                     if took < _CHUNK_SECONDS:
@@ -317,7 +363,11 @@ def _run(
                     instance.record_now(record)
         except (BlockError, KeyboardInterrupt) as error:
             failure = error
-        _drain(recorder, record, rows)
+        _drain(recorder, record, rows, events)
+        recorder.events.total = instance.event_counts[0] - located
+        recorder.info["solver_counts"] = {
+            name: count - before[name] for name, count in instance.solver_counts.items()
+        }
         recorder.captures = read_captures(instance)
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
@@ -330,11 +380,13 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
+    result.error_samples = sampler.finish() if sampler is not None else None
     if keep_state is not False and (failure is None or isinstance(failure, KeyboardInterrupt)):
         result.checkpoint = instance.checkpoint(bool(keep_state))
     if isinstance(failure, BlockError):
         failure.result = result
         raise failure
+    instance.warn_of_fallbacks(fallbacks, stacklevel=5)
     if instance.plan.couplings:
         warn_of_failures(read_couplings(instance))
     warn_of_created_energy(instance)
@@ -367,7 +419,10 @@ class _Interrupt:
             live_exit.end_all()
 
 
-def _drain(recorder: AbstractRecorder, record: contract.bl_record, rows: Any) -> None:
+def _drain(
+    recorder: AbstractRecorder, record: contract.bl_record, rows: Any, events: EventBuffer
+) -> None:
+    recorder.events.append(events.take())
     if record.rows:
         recorder.append(rows[: record.rows])
         record.rows = 0

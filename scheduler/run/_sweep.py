@@ -82,6 +82,7 @@ def sweep(
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
+    error_estimate: bool = False,
 ) -> Sweep[Result]: ...
 @overload
 def sweep(
@@ -103,6 +104,7 @@ def sweep(
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
+    error_estimate: bool = False,
 ) -> Sweep[T]: ...
 def sweep(
     diagram: Diagram | Plan,
@@ -123,6 +125,7 @@ def sweep(
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
+    error_estimate: bool = False,
 ) -> Sweep[T] | Sweep[Result]:
     """Run `diagram` once for each case, several at a time.
 
@@ -146,8 +149,8 @@ def sweep(
     progress
         Show a progress bar on a terminal when the sweep takes more than two seconds.
     step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error,
-    tolerance, events
-        As in `simulate`.
+    tolerance, events, error_estimate
+        As in `simulate`; errors of fixed steps are estimated on request only.
 
     Returns
     -------
@@ -177,6 +180,7 @@ def sweep(
             checkpoint=checkpoint,
             keep_state=keep_state,
             progress=False,
+            error_estimate=error_estimate,
         )
         return result if measure is None else measure(result)
 

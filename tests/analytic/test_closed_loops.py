@@ -179,9 +179,9 @@ def test_a_chain_of_unit_delays_against_lfilter():
 DELAY_GAIN, DELAY, DELAY_STEP = 0.9, 0.5, 1e-2
 
 
-def delayed_loop(history: float):
+def delayed_loop(history: float, events: str = "locate"):
     """dx/dt = -k x(t - τ), x(0) = 1, and x = `history` before."""
-    d = Diagram(step=DELAY_STEP, solver="rk4")
+    d = Diagram(step=DELAY_STEP, solver="rk4", events=events)
     x = d.add(Integrator(1.0), name="x")
     past, gain = d.add(TransportDelay(DELAY, history), name="past"), d.add(Gain(-DELAY_GAIN))
     d.connect(x, past)
@@ -215,14 +215,58 @@ def test_an_integrator_that_feels_its_past_against_the_method_of_steps():
     assert np.allclose(error[2 * n :], known, rtol=0, atol=1e-14)
 
 
+def delay_equation(step: float, until: float, solver: str = "rk4"):
+    """x' = -k x(t - τ), x = 1 up to the start, with a cubic between samples."""
+    d = Diagram(step=step, solver=solver)
+    x = d.add(Integrator(1.0), name="x")
+    past = d.add(TransportDelay(DELAY, 1.0, interpolation="cubic"), "past", u=x)
+    d.chain(past, d.add(Gain(-DELAY_GAIN), "gain"), x)
+    return simulate(d, until, error_estimate=False)
+
+
+def test_a_cubic_delay_is_exact_up_to_degree_three():
+    """On the n-th interval of τ, x has degree n: what comes back in the fourth has degree 3."""
+    result = delay_equation(DELAY / 20, 4 * DELAY)
+    wanted = sum_of_steps(result.t, 1)
+    np.testing.assert_allclose(result["x"], wanted, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("solver", "order"), [("heun", 2), ("rk3", 3), ("rk4", 4)])
+def test_a_delay_equation_is_solved_with_the_order_of_the_solver(solver, order):
+    """Against the method of steps over 7 τ; a cubic across corners would give order 2."""
+    terms = range(1, 9)
+
+    def exact(t):
+        begun = [n for n in terms if t >= (n - 1) * DELAY - 1e-12]
+        return 1.0 + sum(
+            (-DELAY_GAIN) ** n * (t - (n - 1) * DELAY) ** n / math.factorial(n) for n in begun
+        )
+
+    errors = []
+    for count in (20, 40, 80):
+        result = delay_equation(DELAY / count, 7 * DELAY, solver)
+        errors.append(max(abs(x - exact(t)) for t, x in zip(result.t, result["x"], strict=True)))
+    slopes = np.diff(np.log2(errors))
+    assert np.all(-slopes > order - 0.35), errors
+
+
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_a_jump_that_comes_back_is_seen_by_the_last_stage_of_the_step_that_ends_there():
     """With nothing before the start, what is fed back jumps from 0 to 1 at t = τ."""
-    result = delayed_loop(0.0)
+    result = delayed_loop(0.0, events="tick")
     error = result["x"] - sum_of_steps(result.t, 0)
     n = round(DELAY / DELAY_STEP)
     assert np.all(error[:n] == 0.0)
     # RK4 weighs its last stage with 1/6.
     assert np.allclose(error[n : 2 * n], -DELAY_GAIN * DELAY_STEP / 6, rtol=0, atol=1e-14)
+
+
+def test_a_jump_that_comes_back_is_a_known_instant():
+    """The first delayed sample ends a step: straight lines, then parabolas, are exact."""
+    result = delayed_loop(0.0)
+    n = round(DELAY / DELAY_STEP)
+    error = (result["x"] - sum_of_steps(result.t, 0))[: 2 * n]
+    assert np.allclose(error, 0.0, rtol=0, atol=1e-14)
 
 
 def test_a_cascade_of_two_rates_against_a_recursion_by_hand():
@@ -274,6 +318,7 @@ def stiff(solver: str, step: float):
     return simulate(d, 1.0)["x"]
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal"])
 def test_implicit_solvers_are_their_own_recursion(solver):
     """x+ = (I - θ h A)^-1 (I + (1 - θ) h A) x, to the 1e-12 at which Newton stops."""
@@ -287,6 +332,7 @@ def test_implicit_solvers_are_their_own_recursion(solver):
     assert np.allclose(got, exact, rtol=0, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_backward_euler_on_a_stiff_diagram_errs_by_its_known_constant():
     """At t = 1 s, when the fast mode has died, the slow one, λ = -1, errs by t h λ² / 2."""
     h = 0.01
@@ -297,6 +343,7 @@ def test_backward_euler_on_a_stiff_diagram_errs_by_its_known_constant():
     assert error == pytest.approx(h / 2 * exact, rel=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_the_constants_of_both_implicit_rules_and_their_sign():
     """A ring of three lags: t h A² e^(At) x0 / 2 too much, or t h² A³ e^(At) x0 / 12."""
     a = np.array([[-1.0, 0.0, 0.5], [1.0, -2.0, 0.0], [0.0, 0.7, -1.5]])
@@ -333,6 +380,7 @@ def oscillator(omega: float, step: float, solver: str) -> np.ndarray:
     return result["x"] ** 2 + result["v"] ** 2
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize(
     ("solver", "growth"),
     [
@@ -354,6 +402,7 @@ def test_energy_of_an_oscillator_drifts_as_the_stability_function_says(solver, g
     assert np.allclose(energy, exact, rtol=1e-11, atol=0)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_the_trapezoidal_rule_keeps_a_quadratic_invariant_of_many_masses():
     """A ring of five masses and springs: its energy stays to rounding, at a coarse step too."""
     n = 5

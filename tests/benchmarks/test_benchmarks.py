@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biella import simulate
+
 pytestmark = pytest.mark.engine
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -125,3 +127,13 @@ def test_the_benchmark_of_devices_measures_every_driver():
     rows = runpy.run_path(str(BENCHMARKS / "devices.py"))["measure"](50)
     assert [row.work.split(":")[0] for row in rows] == ["UDP", "serial", "text"]
     assert all(row.ours > 0 and row.theirs > 0 for row in rows)
+
+
+def test_the_machine_that_is_measured_takes_no_transition():
+    """10 states and 20 transitions, and the first state to the end."""
+    made = runpy.run_path(str(BENCHMARKS / "workloads" / "machines.py"))
+    for guards in ("", " and t > 0"):
+        machine = made["build_machine"](guards)
+        assert len(machine.chart.children) == 10
+        assert len(machine.transitions) == 20
+        assert set(simulate(made["build_diagram"](machine), 0.1)["machine.state"]) == {1.0}

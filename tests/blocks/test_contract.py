@@ -67,6 +67,41 @@ INTERNAL_SOLVERS: list[dict[str, Any]] = [
 ]
 
 
+def supervisor(**options: Any) -> NativeBlock:
+    """Return a machine with nested and parallel states, history, events and data."""
+    m = b.StateMachine(
+        inputs=["a", Port("c", 2)],
+        outputs=["x", Port("n", kind="integer")],
+        data={"r": 0.5},
+        events=["go"],
+        emits=["done"],
+        local_events=["ping"],
+        parameters={"limit": 0.4},
+        **options,
+    )
+    idle = m.state("idle", x="a + r")
+    run = m.state("run", history="deep", during={"n": "n + 1"})
+    slow, fast = run.state("slow", x="c[0]"), run.state("fast", emit=["done", "ping"])
+    work = run.parallel("work")
+    left, right = work.state("left"), work.state("right")
+    one, two = left.state("one"), left.state("two", x="elapsed")
+    on = right.state("on", exit={"r": "r + c[1]"})
+    m.transition(idle, run, when="a > limit", priority=1)
+    m.transition(idle, run, on="go")
+    m.transition(run, idle, when="a < -limit")
+    m.transition(slow, fast, after=2e-3, do={"n": "0"})
+    m.transition(fast, work, when="c[1] > 0 or in_run_fast")
+    m.transition(one, two, on="ping")
+    m.transition(on, slow, when="c[0] > 0.9")
+    made: NativeBlock = m
+    return made
+
+
+SUPERVISED = frozenset(
+    (output.name, port.name) for output in supervisor().outputs for port in supervisor().inputs
+)
+
+
 def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> NativeBlock:
     """Return a ball that a force pushes about in a hole, with impacts that are remembered."""
     s = System("loose", planar=True)
@@ -233,6 +268,11 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.SampleHold()),
         Example(lambda: b.SampleHold([1.0, 2.0], edge="rising")),
     ],
+    "StateMachine": [  # which output follows which input depends on the active state
+        Example(lambda: supervisor(), flat=SUPERVISED),
+        Example(lambda: supervisor(feedthrough=False)),
+        Example(lambda: supervisor(continuous=True), flat=SUPERVISED),
+    ],
     "Latch": [Example(lambda: b.Latch()), Example(lambda: b.Latch(True, priority="set"))],
     # continuous
     "Integrator": [
@@ -240,6 +280,16 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.Integrator([1.0, 2.0], limits=(-1.0, 2.01))),
         Example(lambda: b.Integrator(1.0, reset="rising")),
         Example(lambda: b.Integrator(reset="level", initial_port=True, state_port=True)),
+    ],
+    "SecondOrderIntegrator": [
+        Example(lambda: b.SecondOrderIntegrator(1.0)),
+        Example(
+            lambda: b.SecondOrderIntegrator(
+                [0.0, 0.2], limits=(0.0, [1.0, 2.0]), velocity_limits=(-2.0, 2.0)
+            )
+        ),
+        Example(lambda: b.SecondOrderIntegrator(1.0, limits=(-1.0, 1.0), restitution=0.5)),
+        Example(lambda: b.SecondOrderIntegrator(limits=(0.0, 3.0), reset="rising")),
     ],
     "Derivative": [
         Example(lambda: b.Derivative(0.01)),
@@ -254,7 +304,10 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: b.TransferFunction([1.0, 0.0], [1.0, 2.0])),
     ],
     "ZeroPole": [Example(lambda: b.ZeroPole([-1.0], [-2.0, -3.0], 4.0))],
-    "TransportDelay": [Example(lambda: b.TransportDelay(2.5e-3, longest=0.01))],
+    "TransportDelay": [
+        Example(lambda: b.TransportDelay(2.5e-3, longest=0.01)),
+        Example(lambda: b.TransportDelay(2.5e-3, longest=0.01, interpolation="cubic")),
+    ],
     "Plant": [
         *(Example(partial(loose_ball, **options)) for options in INTERNAL_SOLVERS),
         Example(

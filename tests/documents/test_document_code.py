@@ -95,7 +95,7 @@ def prepare_couplings() -> None:
 
 
 def prepare_mechanisms() -> None:
-    shutil.copy(ROOT / "tests" / "blocks" / "multibody" / "arm.urdf", "arm.urdf")
+    shutil.copy(ROOT / "tests" / "blocks" / "multibody" / "urdf" / "arm.urdf", "arm.urdf")
 
 
 def prepare_devices() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from biella import simulate
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
 
@@ -48,3 +52,21 @@ def test_example(example, tmp_path):
         [sys.executable, "-m", "biella", "check", example], capture_output=True, text=True
     )
     assert check.returncode == 0, check.stderr
+
+
+def test_the_anti_lock_brake_stops_between_its_bounds():
+    """From v₀ to v₁ at a constant friction μ takes (v₀² - v₁²) / 2 μ g: 56.7 m at the peak of the
+    tire's curve, where exp(-c₂ s) = c₃ / c₁ c₂, and 89.0 m with a locked wheel."""
+    m = runpy.run_path(str(EXAMPLES[0].parent / "25_anti_lock_brake.py"))
+    c1, c2, c3 = m["C1"], m["C2"], m["C3"]
+    s = math.log(c1 * c2 / c3) / c2
+    peak = c1 * (1 - math.exp(-c2 * s)) - c3 * s
+    best, locked = ((30.0**2 - 3.0**2) / (2 * mu * 9.81) for mu in (peak, c1 - c3))
+    on, off = (simulate(m["diagram"](is_on), 20.0) for is_on in (True, False))
+    assert best < on["place"][-1] < 1.2 * best
+    assert on["slip"].max() < 0.6 and off["slip"].max() == pytest.approx(1.0)
+    # Locked after 0.3 s of better friction, which saves at most 0.3 s · 30 m/s · (1 - μ₁/μ).
+    assert locked - 0.3 * 30 * (1 - (c1 - c3) / peak) < off["place"][-1] < locked
+    # Located thresholds: the step of the diagram does not matter. Tolerance 1e-8 over 3 s and 60 m.
+    fine = simulate(m["diagram"](True, 1e-3), 20.0)
+    assert fine["place"][3000] == pytest.approx(on["place"][1500], abs=1e-4)

@@ -221,8 +221,8 @@ def test_it_keeps_up_with_a_line_that_is_never_idle(tmp_path):
 
 
 def test_the_watchdog_trips_in_time_by_the_boards_own_clock(tmp_path):
-    """A good frame and then zeros, which are no frames and end 1.3 ms after it: the board is silent
-    from its answer until, 100 ms after the good frame, it says that it has tripped."""
+    """A good frame and then zeros, which are not frames and end 1.3 ms after it: the board is
+    silent from its answer until, 100 ms after the good frame, it says that it has tripped."""
     if missing := find_missing("simavr"):
         pytest.skip(f"this machine lacks {missing}")
     with Board(tmp_path, "simavr", TIMEOUT=100) as board:

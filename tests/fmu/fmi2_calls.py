@@ -127,7 +127,7 @@ class Caller:
 
     @staticmethod
     def array(kind: str, values: Any, function: str) -> list[Any]:
-        """An array, with its length where FMI wants it; a number is NULL of that length."""
+        """An array, with its length where FMI requires it; a number is NULL of that length."""
         types: dict[str, Any] = {"r": c_uint, "D": c_double, "I": c_int, "S": c_char_p}
         count = values if isinstance(values, int) else len(values)
         if kind == "S" and not isinstance(values, int):

@@ -334,7 +334,7 @@ API int fmi2GetDirectionalDerivative(void *c, const unsigned *r, size_t count, c
     return OK;
 }
 
-/* FMPy wants every function to be there; these are never called. */
+/* FMPy requires every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
 /* clang-format off */

@@ -65,7 +65,7 @@ def test_fmus_do_what_native_blocks_do(name, step, until, method, extrapolation)
 
 
 def internal_solver_fmu(path: Path, plant: Any, step: float) -> Path:
-    """The same block with an own step in a diagram of its own; dots become underscores."""
+    """The same block with an internal solver in a diagram of its own; dots become underscores."""
     d = Diagram(path.stem, step=step)
     d.add(plant, name="plant")
     for port in plant.inputs:

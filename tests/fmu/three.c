@@ -68,7 +68,7 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
     return OK;
 }
 
-/* FMPy wants every function to be there; these are never called. */
+/* FMPy requires every function to be there; these are never called. */
 #define UNUSED(name) \
     API int name(void *c) { return (void)c, ERROR; }
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* Fuzzes sequences of FMI calls on up to four instances of three plans, with odd arguments.
+/* Fuzzes sequences of FMI calls on up to five instances of four plans, with odd arguments.
  *
  * An input is a script: each call takes its choices from the next bytes; at the end everything is freed, so
  * that a leak is the library's. Pointers to components and states are NULL or alive, as the standard demands;
@@ -12,7 +12,7 @@
 #include "fmu/fmi2.h"
 #include "fuzz.h"
 
-enum { INSTANCES = 4, PLANS = 3, STATES = 4, LARGEST_COUNT = 6, CALLS = 28, LARGEST_SCRIPT = 256 };
+enum { INSTANCES = 5, PLANS = 4, STATES = 4, LARGEST_COUNT = 6, CALLS = 28, LARGEST_SCRIPT = 256 };
 
 int fuzz_accepted;
 
@@ -63,7 +63,7 @@ static void *give(size_t count, size_t size) { return calloc(count, size); }
 /* The GUID of a plan is made from the hash in its head. */
 static const plan_info *load_plans(void) {
     static plan_info plans[PLANS];
-    static const char *const NAMES[PLANS] = {"boundary", "guards", "moving"};
+    static const char *const NAMES[PLANS] = {"boundary", "guards", "moving", "switching"};
     if (plans[0].guid[0]) return plans;
     const char *folder = getenv("FUZZ_PLANS");
     for (int k = 0; k < PLANS; k++) {

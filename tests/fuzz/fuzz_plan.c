@@ -124,6 +124,11 @@ static void run(bl_engine *e, int64_t ticks, double *dx) {
     (void)bl_block_path(e, bl_failed_block(e));
     for (int about = BL_DIAGNOSTIC_START; about <= BL_DIAGNOSTIC_RUN; about++)
         for (int32_t k = -1; (k = bl_next_diagnostic(e, about, k)) >= 0;) (void)bl_message(e);
+    for (int32_t k = -1; (k = bl_next_fallback(e, k)) >= 0;) (void)bl_message(e);
+    for (int32_t k = -1; k <= e->block_count; k++) {
+        char text[40];
+        bl_describe_event(e, k, 7 * k + 2, text, sizeof text);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

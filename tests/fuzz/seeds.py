@@ -22,6 +22,7 @@ from biella.blocks.basic.dynamics import _continuous as continuous
 from biella.blocks.basic.dynamics import _delay as delay
 from biella.blocks.basic.dynamics import _discrete as discrete
 from biella.blocks.basic.dynamics import _linear as linear
+from biella.blocks.basic.dynamics import _second_order as second_order
 from biella.blocks.basic.math import _expression as expression
 from biella.blocks.basic.math import _function as function
 from biella.blocks.basic.math import _lookup as lookup
@@ -37,12 +38,14 @@ from biella.blocks.core._block import AbstractBlock, NativeBlock
 from biella.blocks.core._ports import EVERY_TICK, Port, parameter
 from biella.blocks.external import _external_input as external_input
 from biella.blocks.external._python import PythonBlock
+from biella.blocks.machines._state_machine import StateMachine
 from biella.blocks.multibody import (
     HuntCrossley,
     Input,
     Joint,
     LankaraniNikravesh,
     RigidContact,
+    Table,
     Wear,
     mechanisms,
 )
@@ -197,6 +200,18 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
         1,
         lambda: lookup.Lookup1D([-1.0, 0.0, 1.0], np.eye(3), interpolation="nearest"),
     ),
+    "lookup 1d events": (
+        2,
+        lambda: lookup.Lookup1D(
+            [-1.0, 0.0, 1.0], [1.0, 0.0, 1.0], interpolation="nearest", events=True
+        ),
+    ),
+    "lookup 2d events": (
+        2,
+        lambda: lookup.Lookup2D(
+            [-1.0, 0.0, 1.0], [0.0, 1.0], [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]], events=True
+        ),
+    ),
     "lookup 1d extended": (
         1,
         lambda: lookup.Lookup1D([0.0, 0.1], [0.0, 1.0], extrapolation="linear"),
@@ -232,6 +247,17 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
         lambda: continuous.Integrator(0.0, limits=(-1e-3, 1e-3), reset="rising", state_port=True),
     ),
     "integrator port": (1, lambda: continuous.Integrator(initial_port=True, reset="level")),
+    "second order integrator": (2, lambda: second_order.SecondOrderIntegrator(0.5)),
+    "second order integrator limits": (
+        2,
+        lambda: second_order.SecondOrderIntegrator(
+            1e-4, -1.0, limits=(0.0, 1e-3), velocity_limits=(-2.0, 2.0), restitution=0.5
+        ),
+    ),
+    "second order integrator reset": (
+        1,
+        lambda: second_order.SecondOrderIntegrator(limits=(0.0, 1e-3), reset="either"),
+    ),
     "derivative": (2, lambda: continuous.Derivative(0.01)),
     "derivative initial": (1, lambda: continuous.Derivative(0.01, initial=0.5)),
     "delay": (2, lambda: delay.Delay(3)),
@@ -468,6 +494,37 @@ def held_journal() -> System:
     return s
 
 
+def sticking() -> System:
+    """Return joints that stick, in a loop and on a belt, an end stop and laws with kinks."""
+    s = mechanisms.four_bar()
+    joints = {joint.name: joint for joint in s.joints}
+    s.friction("dry", cast(Joint, s["foot0"]), coulomb=1.0, static=2.0, viscous=0.1)
+    s.torque("motor", joints["foot0"], "max(0, 3 * sin(9 * t)) + (t > 0.01) * 2")
+    (cut,) = (joint for joint in grow_tree(s).cuts if joint.coordinates)
+    s.stop("stop", cut, lower=-0.1, upper=0.1, stiffness=50.0, damping=1.0)
+    band = s.body("band", mass=1.0, inertia=0.1, position=(3.0, 0.0), velocity=(0.5, 0.0))
+    load = s.body("load", mass=1.0, inertia=0.1, position=(3.0, 0.0), velocity=(0.5, 0.0))
+    run = s.prismatic("run", s.ground, band, at=(3.0, 0.0), axis=(1, 0))
+    s.driver("belt", run, Table([0.0, 0.002, 1.0], [0.0, 0.001, 0.5]))
+    slide = s.prismatic("slide", band, load, at=(3.0, 0.0), axis=(1, 0))
+    s.friction("drag", slide, coulomb=0.5, static=1.0)
+    s.force("push", slide, Input("x"))
+    return s
+
+
+def kinked() -> System:
+    """Return a slider that formulas of time and place and tables push, between end stops."""
+    s = System("kinked", planar=True)
+    shoe = s.body("shoe", mass=1.0, inertia=0.1, velocity=(1.0, 0.0))
+    slide = s.prismatic("slide", s.ground, shoe, at=(0, 0), axis=(1, 0))
+    s.stop("stop", slide, lower=-0.001, upper=0.001, stiffness=500.0, damping=1.0)
+    s.force("push", slide, "abs(sin(400 * t)) + floor(100 * t) + min(t, 0.002)")
+    s.force("steps", slide, Table([0.0, 0.0015, 0.004], [0.0, 1.0, -1.0]))
+    eyes = s.ground.marker("wall", (-1.0, 0.0)), shoe.marker("eye")
+    s.spring("spring", *eyes, stiffness="10 + (l > 1) * 10", damping=1.0, free_length=1.0)
+    return s
+
+
 MECHANISMS: list[Callable[[], System]] = [
     mechanisms.slider_crank,
     mechanisms.mcpherson,
@@ -512,9 +569,9 @@ def alone(name: str, width: int, make: Callable[[], AbstractBlock], solver: str)
     return d
 
 
-def oscillator(solver: str) -> Diagram:
+def oscillator(solver: str, **options: Any) -> Diagram:
     """Return a loop of integrators, with one block at a slower rate."""
-    d = Diagram(solver, STEP, solver)
+    d = Diagram(solver, STEP, solver, **options)
     x = d.add(continuous.Integrator([1.0, 0.0]), "x")
     k = d.add(arithmetic.Gain([[0.0, 1.0], [-9.0, -0.1]]), "k")
     slow = d.add(discrete.ZeroOrderHold(), "slow", period=3e-3, offset=1e-3)
@@ -743,21 +800,125 @@ def couplings(method: str, extrapolation: int) -> Diagram:
     return d
 
 
+def switching(solver: str, **options: Any) -> Diagram:
+    """Return states whose right-hand side has events of every kind: crossing functions in and out
+    of an algebraic loop, instants, resets, a sampled signal, a disabled subsystem.
+    """
+    d = Diagram("switching", STEP, solver, **options)
+    u = d.input("u")
+    ends_ticks = not options.get("tolerance")  # else steps stay open across ticks
+    full = continuous.Integrator(limits=(-0.5, 0.5), reset="rising")
+    x = d.add(full if ends_ticks else continuous.Integrator(), "x")
+    v = d.add(continuous.Integrator([0.3, -0.2]), "v")
+    relay = d.add(nonlinear.Relay(on=0.001, off=-0.001, high=-40.0, low=40.0), "relay", u=v)
+    d.connect(relay, v)
+    f = d.add(expression.Expression("where(x > 0.002, -30, 50 + u) + floor(100 * t)"), "f", x=x)
+    d.connect(u, f["u"])
+    loop = d.add(arithmetic.Sum("+-+"), "loop", u1=f)
+    clipped = d.add(nonlinear.Saturation(-35.0, 45.0), "clipped", u=loop)
+    d.connect(d.add(arithmetic.Gain(0.5), "back", u=clipped), loop["u2"])
+    d.connect(d.add(discrete.UnitDelay(), "held", u=clipped, period=3 * STEP), loop["u3"])
+    ramp = d.add(sources.Ramp(slope=3.0, at=1.3 * STEP), "ramp")
+    step = d.add(sources.Step(at=2.6 * STEP, to=20.0), "step")
+    pulse = d.add(sources.Pulse(period=1.7 * STEP, duty=0.3, amplitude=2.0), "pulse")
+    d.connect(d.add(arithmetic.Sum("++++"), "all", u1=clipped, u2=ramp, u3=step, u4=pulse), x["u"])
+    inside = Diagram("inside")
+    inner = inside.add(continuous.Integrator(), "x", u=inside.input("u"))
+    inside.output("y", inside.add(arithmetic.Abs(), "y", u=inner))
+    inside.add(continuous.Integrator(), "z", u=inside["y"])
+    if ends_ticks:
+        d.connect(d.add(sources.Sine(amplitude=1.0, frequency=300.0), "sine"), x["reset"])
+        on = d.add(logic.Compare(">", 0.0), "on", u=d["sine"])
+        d.output("z", d.add(Subsystem(inside, enable=True), "sub", enable=on, u=x)["y"])
+    d.output("y", x)
+    return d
+
+
+def chain(solver: str, **options: Any) -> Diagram:
+    """Return diffusion along a line, with a sparse Jacobian, and a switched source."""
+    d = Diagram("chain", STEP, solver, **options)
+    n = 48
+    x = [d.add(continuous.Integrator(float(k == 0)), f"x{k}") for k in range(n)]
+    for k in range(n):
+        near = [x[j] for j in (k - 1, k + 1) if 0 <= j < n]
+        total = d.add(arithmetic.Sum("+" * len(near) + "-"), f"s{k}")
+        for j, source in enumerate([*near, x[k]]):
+            d.connect(source, total[f"u{j + 1}"])
+        d.connect(d.add(arithmetic.Gain(1e4), f"g{k}", u=total), x[k])
+    d.output("y", x[-1])
+    return d
+
+
+def supervised(**options: Any) -> Diagram:
+    """Return a machine with nested and parallel states, history and events, beside a mass."""
+    m = StateMachine(
+        inputs=["a", Port("c", width=2)],
+        outputs=["x", Port("n", kind="integer")],
+        data={"r": 0.5, "armed": True},
+        events={"go": "rising", "halt": "either"},
+        emits=["done"],
+        local_events=["ping"],
+        parameters={"limit": 0.4},
+        **options,
+    )
+    idle = m.state("idle", x="a + r")
+    run = m.state("run", history="deep", during={"n": "n + 1"})
+    slow, fast = run.state("slow", x="c[0]"), run.state("fast", emit=["done", "ping"])
+    work = run.parallel("work")
+    left, right = work.state("left", history="shallow"), work.state("right")
+    one, two = left.state("one"), left.state("two", x="elapsed")
+    on = right.state("on", exit={"r": "r + c[1]"})
+    m.transition(idle, run, when="a > limit and armed", priority=1)
+    m.transition(idle, run, on="go")
+    m.transition(run, idle, when="a < -limit", on="halt", priority=1)
+    m.transition(run, None, when="abs(a) > 2*limit", do={"armed": "not in_run_fast"}, priority=2)
+    m.transition(slow, fast, after=2 * STEP, do={"n": "0"})
+    m.transition(fast, work, when="c[1] > 0 or in_run_fast")
+    m.transition(one, two, on="ping")
+    m.transition(on, slow, when="c[0] > 0.9")
+    d = Diagram("supervised", step=STEP, solver="dopri5")
+    x = d.add(continuous.Integrator(0.3), name="x")
+    v = d.add(continuous.Integrator(0.0), name="v")
+    both = d.add(routing.Mux(2), name="both", u1=x, u2=v)
+    beat = d.add(sources.Pulse(period=4 * STEP), name="beat")
+    block = d.add(m, name="machine", a=x, c=both)
+    for name in ("go", "halt"):
+        d.connect(d.add(logic.Compare(">", 0.5), name=name, u=beat), block[name])
+    force = d.add(arithmetic.Sum("--"), name="force", u1=x, u2=block["x"])
+    d.chain(force, v, x)
+    return d
+
+
 def diagrams() -> Iterator[tuple[str, Diagram]]:
     """Yield every seed."""
     for n, (name, (width, make)) in enumerate(BLOCKS.items()):
         yield name, alone(name, width, make, list(SOLVERS)[n % len(SOLVERS)])
     for solver in SOLVERS:
         yield f"solver {solver}", oscillator(solver)
+    for solver in SOLVERS:
+        yield f"events {solver}", switching(solver, max_events=4)
+    for solver in ("dopri5", "radau5"):
+        yield f"error control {solver}", oscillator(solver, tolerance=1e-6)
+        yield f"events under error control {solver}", switching(solver, tolerance=(1e-5, 1e-7))
+        yield f"few steps {solver}", switching(solver, tolerance=1e-9, max_steps=3, max_events=2)
+    for solver in ("backward_euler", "radau5"):
+        yield f"sparse {solver}", chain(solver)
+    yield "sparse error control", chain("radau5", tolerance=1e-4)
     yield "loop", loop()
     yield "guards", guards("held", "held")
     yield "guards reset", guards("reset", "reset")
     yield "boundary", boundary()
+    yield "state machine", supervised()
+    yield "state machine located", supervised(continuous=True)
+    yield "state machine delayed", supervised(feedthrough=False)
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
     yield "multibody redundant", plant(redundant(), True)
     yield "multibody geared", plant(geared(), True)
+    yield "multibody sticking", plant(sticking(), False)
+    yield "multibody kinked", plant(kinked(), True)
+    yield "multibody kinked in steps of the diagram", plant(kinked(), False)
     kept = {"foot0.angle": 1.6, "end0.speed": 1.0}
     yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
     yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)
@@ -813,6 +974,10 @@ def scripts() -> Iterator[tuple[str, Calls]]:
     yield "parts", [*ready, *moving, *parts, save, *parts, (RESTORE, 0, 0), *parts]
     yield "slopes", [*ready, *moving, *slopes, *parts, *slopes, save, *parts, (RESTORE, 0, 0)]
     yield "derivatives", [*ready[:3], *moving, *ask, (EXIT, 0), *parts, *ask]
+    events: Calls = [(call, 4, *rest) for call, _, *rest in ready]
+    inner: Calls = [(DO_STEP, 4, k) for k in (130, 1, 180, 2, 240)]
+    yield "events", [*events, *inner, (SAVE, 4, 1), *inner, (SET_REAL, 4, 1, 0, 120), *inner,
+                     (RESTORE, 4, 1), *inner, (ASK, 4, 5, *numbers), *inner]  # fmt: skip
     yield "odd", [*odd, (FREE, 0), *ready, (REFUSED, 0, 0, 0, 0, 0, 0, 0), (LOG, 0, 3)]
 
 
@@ -874,6 +1039,7 @@ def main() -> None:
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data
     files["plans/moving/plan.bin"] = moving().compile().data
+    files["plans/switching/plan.bin"] = switching("dopri5", tolerance=1e-6).compile().data
     for old in HERE.glob("corpus/*/seed-*"):
         old.unlink()
     for name, content in files.items():

@@ -53,7 +53,7 @@ def list_files() -> list[str]:
     """Return the files of the checkout; those of a copy without git are all that are there."""
     made = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if made.returncode:
-        pytest.skip("this is no git checkout")
+        pytest.skip("this is not a git checkout")
     return made.stdout.splitlines()
 
 

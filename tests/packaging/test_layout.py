@@ -22,7 +22,7 @@ HANDED_OVER = {
     ("biella.scheduler.compile.diagram._diagram", "biella.fmu.exporter._export"),
     ("biella.blocks.multibody.system._system", "biella.fmu.exporter._mechanism"),
     # What a Trigger has captured is a Result inside a Result.
-    ("biella.scheduler.results._captures", "biella.scheduler.results._result"),
+    ("biella.scheduler.results.events._captures", "biella.scheduler.results._result"),
 }
 
 # Methods that hand over to a package built on theirs: the only imports that run against that.

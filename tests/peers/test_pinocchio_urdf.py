@@ -18,7 +18,7 @@ from biella.blocks.multibody.system._rotations import rotation_from_quaternion, 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 Array = NDArray[np.float64]
-ARM = Path(__file__).parents[1] / "blocks" / "multibody" / "arm.urdf"
+ARM = Path(__file__).parents[1] / "blocks" / "multibody" / "urdf" / "arm.urdf"
 GRAVITY = (1.0, -2.0, -9.81)
 SMOOTHING = 0.5
 """As slow as the joints are, so that friction is far from all or nothing."""

@@ -33,10 +33,10 @@ def _per_second(unit: Unit) -> Unit:
 class Integrator(NativeBlock):
     """An integrator: dx/dt = u, y = x, x(0) = initial.
 
-    Resets and limits act at ticks. At a tick with a reset, y is the start value at the same
-    tick, and integration continues from it. A state at a limit is held while u points outward; a
-    state that passes a limit within a step is set back to it at the next tick. The output never
-    exceeds a limit.
+    Resets and limits are located within a tick. At a tick with a reset, y is the start value at the
+    same tick, and integration continues from it. A state at a limit is held while u points outward.
+    The output never exceeds a limit. With ``events="tick"`` resets and limits act at ticks, and a
+    state that passes a limit within a step is set back to it at the next one.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +45,8 @@ class TransportDelay(NativeBlock):
     """A delay in time: y(t) = u(t - delay), and initial before u has arrived.
 
     The values of u at the ticks are stored, with linear interpolation between them: for a smooth u
-    the error is at most step^2 max|u''| / 8. A delay of whole steps reproduces the stored values
+    the error is at most step^2 max|u''| / 8; with ``interpolation="cubic"`` it is of the order of
+    step^4 times the fourth derivative of u. A delay of whole steps reproduces the stored values
     exactly at ticks. A jump of u arrives as a ramp that is one step long. In an enabled subsystem,
     the time of the delay is paused while the subsystem is.
 
@@ -58,13 +60,25 @@ class TransportDelay(NativeBlock):
     longest
         Up to which `delay` may be set after compilation, rounded up to whole steps; by default
         `delay` itself.
+    interpolation
+        ``"linear"``, or ``"cubic"`` for smooth signals: a loop with a delay of a whole number of
+        steps, at least three, is then solved with the order of the solver, up to 4. A cubic
+        overshoots at jumps.
     """
 
     kernel = "transport_delay"
 
     def __init__(
-        self, delay: float, initial: Numbers = 0.0, *, longest: float | None = None
+        self,
+        delay: float,
+        initial: Numbers = 0.0,
+        *,
+        longest: float | None = None,
+        interpolation: Literal["linear", "cubic"] = "linear",
     ) -> None:
+        if interpolation not in ("linear", "cubic"):
+            raise DiagramError(f"interpolation is 'linear' or 'cubic', not {interpolation!r}.")
+        is_cubic = int(interpolation == "cubic")
         time = parameter("delay", delay, unit="s", doc="how late u arrives")
         if time.value.ndim or not time.value > 0:
             raise DiagramError(f"a TransportDelay's delay must be positive seconds, got {delay!r}.")
@@ -90,8 +104,9 @@ class TransportDelay(NativeBlock):
                     f"step of {step:g} s; at most {_MOST_SAMPLES} fit. Use a larger step, or a "
                     f"Delay with a longer period."
                 )
-            # Both ends of the interval in which t - delay lies, and one for rounding.
-            return math.ceil(most / step) + 2
+            # Both ends of the interval in which t - delay lies, and one for rounding; for a cubic
+            # one more.
+            return math.ceil(most / step) + 2 + is_cubic
 
         super().__init__(
             inputs=[Port("u", width=width, unit=Same())],
@@ -99,7 +114,7 @@ class TransportDelay(NativeBlock):
             parameters=[time, start],
             rate=CONTINUOUS,
             feedthrough=False,
-            integers=lambda widths: [room(widths)],
+            integers=lambda widths: [room(widths), is_cubic],
         )
 
 

@@ -90,7 +90,7 @@ def check_roots(zeros: Any, poles: Any, gain: float) -> tuple[Roots, Roots, floa
         try:
             roots = np.atleast_1d(np.asarray(given, dtype=np.complex128))
         except (TypeError, ValueError):
-            raise DiagramError(f"ZeroPole: `{name}` wants numbers, got {given!r}.") from None
+            raise DiagramError(f"ZeroPole: `{name}` requires numbers, got {given!r}.") from None
         if roots.ndim != 1 or not np.isfinite(roots).all():
             raise DiagramError(f"ZeroPole: `{name}` is a list of finite numbers, got {given!r}.")
         if not np.array_equal(np.sort_complex(roots), np.sort_complex(roots.conj())):

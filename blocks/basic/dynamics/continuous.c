@@ -90,14 +90,22 @@ static double full_integrator_side(const bl_block *b, int32_t k, double x) {
     return x >= lower[limits] ? 1.0 : x <= *lower ? -1.0 : 0.0;
 }
 
+/* Whether x cannot move: its limits are equal. */
+static int full_integrator_is_fixed(const bl_block *b, int32_t k) {
+    const int32_t limits = b->i[FULL_INTEGRATOR_LIMIT];
+    const double *lower = b->p + b->i[FULL_INTEGRATOR_INITIAL] + (limits > 1 ? k : 0);
+    return limits > 0 && lower[limits] <= *lower;
+}
+
 /* Modes that end when x reaches a limit, or when u leads away from it. */
 static double full_integrator_mode(const bl_block *b, int32_t k) {
     const int32_t limits = b->i[FULL_INTEGRATOR_LIMIT];
     if (limits == 0) return 0.0;
     const double x = b->x[k], u = b->u[0][k], side = full_integrator_side(b, k, x);
-    const double mode = bl_keep_mode(&b->modes, k, side * u > 0.0 ? side : 0.0);
+    const double mode = bl_keep_mode(&b->modes, k, side * u > 0.0 || full_integrator_is_fixed(b, k) ? side : 0.0);
     const double *lower = b->p + b->i[FULL_INTEGRATOR_INITIAL] + (limits > 1 ? k : 0), *upper = lower + limits;
-    b->modes.crossing[k] = mode != 0.0 ? mode * u : (*upper - x < x - *lower ? *upper - x : x - *lower);
+    if (full_integrator_is_fixed(b, k)) b->modes.crossing[k] = 0.0;
+    else b->modes.crossing[k] = mode != 0.0 ? mode * u : (*upper - x < x - *lower ? *upper - x : x - *lower);
     return mode;
 }
 
@@ -163,7 +171,7 @@ static int full_integrator_derivative(bl_block *b, double t) {
     for (int32_t k = 0; k < b->x_count; k++) {
         const double u = b->u[0][k];
         const double side = frozen ? b->z[FULL_INTEGRATOR_SIDES + k] : full_integrator_side(b, k, b->x[k]);
-        b->dx[k] = holds || side * u > 0.0 ? 0.0 : u;
+        b->dx[k] = holds || side * u > 0.0 || full_integrator_is_fixed(b, k) ? 0.0 : u;
     }
     return BL_OK;
 }

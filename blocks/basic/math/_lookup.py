@@ -7,7 +7,16 @@ from typing import Any
 from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._block import NativeBlock
-from ...core._ports import INHERITED, SAMPLED, Matrix, Numbers, Parameter, Port, parameter
+from ...core._ports import (
+    INHERITED,
+    SAMPLED,
+    SWITCHING,
+    Matrix,
+    Numbers,
+    Parameter,
+    Port,
+    parameter,
+)
 from ...core._vectors import require_choice, require_rising
 
 _INTERPOLATIONS = {
@@ -40,10 +49,15 @@ class Lookup1D(NativeBlock):
         One value for each: every element of u is looked up. Or one row for each: u is a number and
         the output a row.
     interpolation
-        ``"linear"``, ``"nearest"`` or ``"previous"``; the last two jump, so they run at ticks only.
+        ``"linear"``, ``"nearest"`` or ``"previous"``; the last two jump, so they run at ticks only,
+        unless `events` is true.
     extrapolation
         Beyond the ends: ``"hold"`` the end value, go on ``"linear"``, or stop the run with an
         ``"error"``.
+    events
+        Whether the instants at which u passes a breakpoint are located within a tick,
+        where continuous states depend on y: no step is then integrated across a corner or a jump of
+        the table.
     unit
         Unit of the output; the input takes any.
     """
@@ -57,6 +71,7 @@ class Lookup1D(NativeBlock):
         *,
         interpolation: str = "linear",
         extrapolation: str = "hold",
+        events: bool = False,
         unit: str | None = None,
     ) -> None:
         points = _breakpoints("x_points", "x", x)
@@ -79,8 +94,8 @@ class Lookup1D(NativeBlock):
             inputs=[Port("u", width="n" if columns == 1 else 1)],
             outputs=[Port("y", width="n" if columns == 1 else columns, unit=unit)],
             parameters=[points, values],
-            integers=[n, columns, mode, beyond],
-            rate=SAMPLED if jumps else INHERITED,
+            integers=[n, columns, mode, beyond, int(events)],
+            rate=INHERITED if not jumps else SWITCHING if events else SAMPLED,
         )
         self.note = f"its input left the table, {_span(points)}"
 
@@ -100,6 +115,10 @@ class Lookup2D(NativeBlock):
     extrapolation
         Beyond the ends: ``"hold"`` the end value, go on ``"linear"``, or stop the run with an
         ``"error"``.
+    events
+        Whether the instants at which u1 or u2 passes a breakpoint are located within a tick,
+        where continuous states depend on y: no step is then integrated across a corner or a jump of
+        the table.
     unit
         Unit of the output; the inputs take any.
     """
@@ -113,6 +132,7 @@ class Lookup2D(NativeBlock):
         table: Matrix,
         *,
         extrapolation: str = "hold",
+        events: bool = False,
         unit: str | None = None,
     ) -> None:
         rows, columns = _breakpoints("x_points", "x", x), _breakpoints("y_points", "y", y)
@@ -127,7 +147,11 @@ class Lookup2D(NativeBlock):
             inputs=[Port("u1", width="n"), Port("u2", width="n")],
             outputs=[Port("y", width="n", unit=unit)],
             parameters=[rows, columns, values],
-            integers=[*shape, require_choice("extrapolation", extrapolation, EXTRAPOLATIONS)],
+            integers=[
+                *shape,
+                require_choice("extrapolation", extrapolation, EXTRAPOLATIONS),
+                int(events),
+            ],
         )
         self.note = f"an input left the table, {_span(rows)} and {_span(columns)}"
 

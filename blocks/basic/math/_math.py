@@ -144,6 +144,7 @@ class Sign(NativeBlock):
     """The sign: y = -1, 0 or 1. It jumps: at ticks, or where events are located, at zeros of u."""
 
     kernel = "sign"
+    piecewise_constant = True
 
     def __init__(self) -> None:
         super().__init__(

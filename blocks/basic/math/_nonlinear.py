@@ -77,6 +77,7 @@ class Quantizer(NativeBlock):
     """
 
     kernel = "quantizer"
+    piecewise_constant = True
 
     def __init__(self, interval: Numbers, *, events: bool = False) -> None:
         parameters, width = align([parameter("interval", interval, doc="height of a step")])
@@ -106,6 +107,8 @@ class Relay(NativeBlock):
     """
 
     kernel = "relay"
+    piecewise_constant = True
+    memory_is_mode = True
 
     def __init__(
         self,
@@ -139,7 +142,8 @@ class RateLimiter(NativeBlock):
     """A limit of the rate of change, sample by sample. In the unit of u.
 
     y[n] = u[n], but at least y[n-1] - falling · T and at most y[n-1] + rising · T, where T is the
-    sample time.
+    sample time. Where continuous states depend on y, it follows u at each instant, at most with
+    these rates; the instants at which it leaves u and meets it again are located within a tick.
 
     Parameters
     ----------
@@ -182,6 +186,8 @@ class Backlash(NativeBlock):
     """Play: y stands still until u has crossed it, then follows half its width behind.
 
     y[n] = y[n-1], but at least u[n] - width / 2 and at most u[n] + width / 2. In the unit of u.
+    Where continuous states depend on y, the instants at which u turns and at which it has crossed
+    the play are located within a tick.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 /* Functions of one and of two inputs, element by element. */
 #include <math.h>
 
+#include "blocks/core/formula/formula.h"
 #include "blocks/core/kernel/kernel.h"
 
 BL_SHARED enum {
@@ -108,7 +109,9 @@ static int function_pair_check(const bl_block *b) {
     return b->u_count == 2 && b->y_count == 1 && b->u_width[0] == b->y_width[0] && b->u_width[1] == b->y_width[0] &&
            b->i_count == 1 && b->i[0] >= 0 && b->i[0] < FUNCTION_PAIR_COUNT;
 }
-static int32_t function_pair_crossings(const bl_block *b) { return b->i[0] == FUNCTION_MOD ? b->y_width[0] : 0; }
+static int32_t function_pair_crossings(const bl_block *b) {
+    return b->i[0] == FUNCTION_MOD || b->i[0] == FUNCTION_ATAN2 ? b->y_width[0] : 0;
+}
 static double function_modulo(const bl_block *b, int32_t k, double v, double w) {
     if (!b->modes.mode) return function_mod(v, w);
     const double whole = function_whole(b, k, floor(v / w), v / w, 0.0, 1.0);
@@ -119,7 +122,7 @@ static int function_pair_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const double v = b->u[0][k], w = b->u[1][k];
         switch (b->i[0]) {
-            case FUNCTION_ATAN2: b->y[0][k] = atan2(v, w); break;
+            case FUNCTION_ATAN2: b->y[0][k] = bl_formula_atan2(&b->modes, k, v, w); break;
             case FUNCTION_HYPOT: b->y[0][k] = hypot(v, w); break;
             case FUNCTION_POW: b->y[0][k] = pow(v, w); break;
             default: b->y[0][k] = function_modulo(b, k, v, w);

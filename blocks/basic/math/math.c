@@ -83,7 +83,8 @@ static double minmax_of(const bl_block *b, int32_t k, double a, double c) {
     return bl_decide(&b->modes, k, b->i[0] ? c > a : c < a, ahead) ? c : a;
 }
 static int32_t minmax_crossings(const bl_block *b) {
-    return b->u_count == 1 ? b->u_width[0] - 1 : (b->u_count - 1) * b->y_width[0];
+    const int64_t count = b->u_count == 1 ? b->u_width[0] - 1 : (b->u_count - 1) * (int64_t)b->y_width[0];
+    return count <= INT32_MAX ? (int32_t)count : -1; /* too many */
 }
 static int minmax_output(bl_block *b, double t) {
     (void)t;

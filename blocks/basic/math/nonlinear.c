@@ -12,8 +12,11 @@ static double nonlinear_clip(double v, double low, double high) { return v > hig
 
 /* Modes of v against two limits: above, below or between them. */
 static double nonlinear_side(const bl_block *b, int32_t k, double v, double low, double high) {
-    const double side = bl_keep_mode(&b->modes, k, v > high ? 1.0 : v < low ? -1.0 : 0.0);
-    if (b->modes.mode) b->modes.crossing[k] = side > 0.0 ? v - high : side < 0.0 ? low - v : fmin(high - v, v - low);
+    const double now = v > high ? 1.0 : v < low ? -1.0 : 0.0;
+    if (!b->modes.mode) return now;
+    const double side = bl_keep_mode(&b->modes, k, now), to_high = high - v, to_low = v - low;
+    const double nearest = to_high < to_low || to_low != to_low ? to_high : to_low; /* fmin is a call */
+    b->modes.crossing[k] = side == 0.0 ? nearest : side > 0.0 ? -to_high : -to_low;
     return side;
 }
 static int32_t nonlinear_crossings(const bl_block *b) { return b->y_width[0]; }
@@ -79,11 +82,15 @@ static int relay_is_on(const bl_block *b, int32_t k) {
 }
 static int relay_output(bl_block *b, double t) {
     (void)t;
-    const int32_t n = b->p_count / 5, s = n > 1;
-    for (int32_t k = 0; k < b->z_count; k++) {
-        const int on = bl_keep_mode(&b->modes, k, relay_is_on(b, k)) != 0.0;
-        if (b->modes.mode) b->modes.crossing[k] = on ? b->u[0][k] - b->p[n + k * s] : b->p[k * s] - b->u[0][k];
-        b->y[0][k] = b->p[(on ? 2 : 3) * n + k * s];
+    const int32_t n = b->p_count / 5, s = n > 1, count = b->z_count;
+    const bl_modes *modes = &b->modes;
+    const double *u = b->u[0];
+    double *y = b->y[0];
+    for (int32_t k = 0; k < count; k++) {
+        const double *p = b->p + k * s, now = u[k] >= p[0] ? 1.0 : u[k] <= p[n] ? 0.0 : b->z[k];
+        const int on = bl_keep_mode(modes, k, now) != 0.0;
+        if (modes->mode) modes->crossing[k] = on ? u[k] - p[n] : p[0] - u[k];
+        y[k] = p[on ? 2 * n : 3 * n];
     }
     return BL_OK;
 }
@@ -102,8 +109,10 @@ static int relay_update(bl_block *b, double t) {
     return BL_OK;
 }
 
+static const double NONLINEAR_CONTACT = 1e-9; /* of a tick: what meets within this has met */
+
 /* RateLimiter: y goes after u, by at most rising * dt up and falling * dt down in a sample. In a continuous one, dt is the time
-   since the last tick or event.
+   since the last tick or event, at most dt: not the time that a subsystem was disabled.
    i: whether it starts from `initial` rather than from u. p: rising, falling, initial if so.
    z: whether it has started, the time of the last y, then the last y. */
 static int32_t rate_limiter_parameters(const bl_block *b) { return b->i[0] ? 3 : 2; }
@@ -118,16 +127,42 @@ static int rate_limiter_init(bl_block *b, double t) {
     for (int32_t k = 2; k < b->z_count; k++) b->z[k] = b->i[0] ? b->p[2 * n + (k - 2) * s] : 0.0;
     return BL_OK;
 }
-static double rate_limiter_next(const bl_block *b, int32_t k, double t) {
+/* How far y may be from the last one. */
+static double rate_limiter_reach(double rate, double span) { return isinf(rate) ? INFINITY : rate * span; }
+typedef struct {
+    double v, low, high, rising, falling;
+} rate_limiter_window;
+static rate_limiter_window rate_limiter_at(const bl_block *b, int32_t k, double t) {
     const int32_t n = b->p_count / rate_limiter_parameters(b), s = n > 1;
-    const double v = b->u[0][k], last = b->z[2 + k], span = b->modes.mode ? t - b->z[1] : b->dt;
-    if (b->z[0] == 0.0) {
-        if (b->modes.mode) b->modes.crossing[k] = bl_keep_mode(&b->modes, k, 0.0);
-        return v;
+    const double last = b->z[2 + k], since = t - b->z[1];
+    const double span = b->modes.mode && since < 1.5 * b->dt ? since : b->dt;
+    const double rising = b->p[k * s], falling = b->p[n + k * s];
+    if (b->z[0] == 0.0) return (rate_limiter_window){b->u[0][k], -INFINITY, INFINITY, rising, falling};
+    return (rate_limiter_window){b->u[0][k], last - rate_limiter_reach(falling, span),
+                                 last + rate_limiter_reach(rising, span), rising, falling};
+}
+static double rate_limiter_next(const bl_block *b, int32_t k, double t) {
+    const rate_limiter_window w = rate_limiter_at(b, k, t);
+    if (!b->modes.mode || *b->modes.decision != BL_KEEP) return nonlinear_clip(w.v, w.low, w.high);
+    return b->modes.mode[k] > 0.0 ? w.high : b->modes.mode[k] < 0.0 ? w.low : w.v;
+}
+/* Modes: limited on the way up (1) or down (-1), until y meets u; following u (0), until that changes faster than allowed. */
+static int rate_limiter_cross(bl_block *b, double t) {
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const rate_limiter_window w = rate_limiter_at(b, k, t);
+        const double rate = b->u1 ? b->u1[0][k] : 0.0;
+        double now = w.v > w.high ? 1.0 : w.v < w.low ? -1.0 : 0.0;
+        /* In an algebraic loop u has an error, and with it where y has met it. */
+        const double near = NONLINEAR_CONTACT * b->dt;
+        if (b->u1 && now > 0.0 && w.v - w.high <= near * (w.rising - rate)) now = 0.0;
+        if (b->u1 && now < 0.0 && w.low - w.v <= near * (w.falling + rate)) now = 0.0;
+        if (now == 0.0) now = rate > w.rising ? 1.0 : rate < -w.falling ? -1.0 : 0.0;
+        const double mode = bl_keep_mode(&b->modes, k, now);
+        b->modes.crossing[k] = mode > 0.0   ? w.v - w.high
+                               : mode < 0.0 ? w.low - w.v
+                                            : fmin(w.rising - rate, w.falling + rate);
     }
-    const double low = last - b->p[n + k * s] * span, high = last + b->p[k * s] * span;
-    const double side = nonlinear_side(b, k, v, low, high);
-    return side > 0.0 ? high : side < 0.0 ? low : v;
+    return BL_OK;
 }
 static int rate_limiter_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = rate_limiter_next(b, k, t);
@@ -135,6 +170,16 @@ static int rate_limiter_output(bl_block *b, double t) {
 }
 static int rate_limiter_update(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) b->z[2 + k] = rate_limiter_next(b, k, t);
+    b->z[0] = 1.0;
+    b->z[1] = t;
+    return BL_OK;
+}
+/* Where y has met u, it is u. */
+static int rate_limiter_settle(bl_block *b, double t) {
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const double mode = b->modes.mode ? b->modes.mode[k] : 0.0, u = b->u[0][k], y = rate_limiter_next(b, k, t);
+        b->z[2 + k] = mode > 0.0 ? fmin(u, y) : mode < 0.0 ? fmax(u, y) : y;
+    }
     b->z[0] = 1.0;
     b->z[1] = t;
     return BL_OK;
@@ -158,23 +203,50 @@ static double backlash_next(const bl_block *b, int32_t k) {
     const double half = 0.5 * b->p[b->p_count > 2 ? k : 0];
     return nonlinear_clip(b->z[k], b->u[0][k] - half, b->u[0][k] + half);
 }
-/* While y follows u, its mode ends where u returns to its value at the last tick: the reversal itself is not a crossing. */
-static int backlash_output(bl_block *b, double t) {
+/* Modes: y follows u on its way down (1) or up (-1), until u turns; or stands still (0), until u has crossed the play. */
+static int backlash_cross(bl_block *b, double t) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) {
         const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], low = b->u[0][k] - half, high = b->u[0][k] + half;
-        const double side = bl_keep_mode(&b->modes, k, b->z[k] > high ? 1.0 : b->z[k] < low ? -1.0 : 0.0);
-        if (b->modes.mode)
-            b->modes.crossing[k] = side > 0.0   ? b->z[k] - high
-                                   : side < 0.0 ? low - b->z[k]
-                                                : fmin(high - b->z[k], b->z[k] - low);
-        b->y[0][k] = side > 0.0 ? high : side < 0.0 ? low : b->z[k];
+        double now = b->z[k] > high ? 1.0 : b->z[k] < low ? -1.0 : 0.0, rate = -now;
+        if (b->u1) {
+            rate = b->u1[0][k];
+            /* In an algebraic loop u has an error, and with it the contact that the last y was at. */
+            const double near = NONLINEAR_CONTACT * b->dt * fabs(rate);
+            now = b->z[k] >= high - near && rate < 0.0 ? 1.0 : b->z[k] <= low + near && rate > 0.0 ? -1.0 : 0.0;
+        }
+        const double mode = bl_keep_mode(&b->modes, k, now);
+        b->modes.crossing[k] = mode != 0.0 ? -mode * rate : fmin(high - b->z[k], b->z[k] - low);
     }
     return BL_OK;
 }
-static int backlash_update(bl_block *b, double t) {
+static int backlash_output(bl_block *b, double t) {
     (void)t;
-    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = backlash_next(b, k);
+    const int keeps = b->modes.mode && *b->modes.decision == BL_KEEP;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], mode = keeps ? b->modes.mode[k] : 0.0;
+        if (!keeps) b->y[0][k] = backlash_next(b, k);
+        else b->y[0][k] = mode > 0.0 ? b->u[0][k] + half : mode < 0.0 ? b->u[0][k] - half : b->z[k];
+    }
+    return BL_OK;
+}
+static int backlash_settle(bl_block *b, double t) {
+    (void)backlash_output(b, t);
+    for (int32_t k = 0; k < b->z_count; k++) b->z[k] = b->y[0][k];
+    return BL_OK;
+}
+static int backlash_event(bl_block *b, double t) {
+    (void)t;
+    int status = BL_UNCHANGED;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double y = backlash_next(b, k);
+        if (y != b->z[k]) status = BL_OK;
+        b->z[k] = y;
+    }
+    return status;
+}
+static int backlash_update(bl_block *b, double t) {
+    (void)backlash_event(b, t);
     return BL_OK;
 }
 
@@ -200,14 +272,22 @@ const bl_kernel bl_kernels_nonlinear[] = {
      .output = rate_limiter_output,
      .update = rate_limiter_update,
      .crossing_count = nonlinear_crossings,
+     .crossings = rate_limiter_cross,
+     .settle = rate_limiter_settle,
      .event = rate_limiter_event,
-     .remembers = 1},
+     .remembers = 1,
+     .input_rates = 1},
     {.name = "backlash",
      .check = backlash_check,
      .sizes = backlash_sizes,
      .init = backlash_init,
      .output = backlash_output,
      .update = backlash_update,
-     .crossing_count = nonlinear_crossings},
+     .crossing_count = nonlinear_crossings,
+     .crossings = backlash_cross,
+     .settle = backlash_settle,
+     .event = backlash_event,
+     .remembers = 1,
+     .input_rates = 1},
     {.name = 0},
 };

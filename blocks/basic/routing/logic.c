@@ -203,6 +203,13 @@ static int sample_hold_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = value[k];
     return BL_OK;
 }
+/* What it has followed u to, while the level is true. */
+static int sample_hold_settle(bl_block *b, double t) {
+    (void)t;
+    if (b->i[0] == LOGIC_LEVEL && b->u[1][0] != 0.0)
+        for (int32_t k = 0; k < b->y_width[0]; k++) b->z[k] = b->u[0][k];
+    return BL_OK;
+}
 static int sample_hold_event(bl_block *b, double t) {
     (void)t;
     const int32_t n = b->y_width[0];
@@ -283,6 +290,7 @@ const bl_kernel bl_kernels_logic[] = {
      .init = sample_hold_init,
      .output = sample_hold_output,
      .update = sample_hold_update,
+     .settle = sample_hold_settle,
      .event = sample_hold_event},
     {.name = "latch",
      .check = latch_check,

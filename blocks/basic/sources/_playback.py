@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 from ...core._block import NativeBlock
-from ...core._ports import CONTINUOUS, EVERY_TICK, Matrix, Numbers, Port, parameter
+from ...core._ports import CONTINUOUS, TIMED, Matrix, Numbers, Port, parameter
 from ...core._units import Unit, UnitError, equivalent, parse_unit
 from ...core._vectors import require_choice
 
@@ -54,16 +54,19 @@ class Playback(NativeBlock):
     - linear: a straight line between samples
 
     Two samples with equal times are a jump: up to it the line leads to the first value, from that
-    time on y is the second one, the limit from the right. Linear playback is evaluated within steps
-    too, so that the step of a solver that ends at a jump integrates across it, as with a formula
-    that jumps; held samples come at ticks, and have no such error for jumps on the grid.
+    time on y is the second one, the limit from the right. Where continuous states depend on y, each
+    sample ends a step of the solver, on the grid of ticks or off it, so that no step is integrated
+    across a corner or a jump. Recordings with more than 16 samples per tick in the mean are
+    interpolated within steps instead, and held ones are sampled at ticks; both hold for every
+    recording with ``events="tick"``.
 
     Before the first time y is the first value. At the end:
 
     - ``"hold"``: the last value is held
     - ``"repeat"``: periodic, where the last time is the first one of the next period; also before
       the first time
-    - ``"zero"``: 0 before the first and after the last time
+    - ``"zero"``: 0 before the first and after the last time; also at the last time where each
+      sample ends a step
     - ``"stop"``: as hold, and the run ends at the last time
 
     The samples are the parameters ``times`` and ``values``, fixed during a run.
@@ -110,7 +113,7 @@ class Playback(NativeBlock):
             outputs=[Port("y", width=v.value.size // t.value.size, unit=unit)],
             parameters=[t, v],
             integers=[how, ending],
-            rate=CONTINUOUS if interpolation == "linear" else EVERY_TICK,
+            rate=CONTINUOUS if interpolation == "linear" else TIMED,
             kernel="playback_stopping" if end == "stop" else None,
         )
 
@@ -249,9 +252,11 @@ def _name_columns(path: Path, headings: list[str], table: Array) -> dict[str, Co
         if element in own or (own and -1 in (element, *own)):
             raise DiagramError(f"`{path}` has two columns `{heading}`: give each its own name.")
         own[element] = number
-        if units.setdefault(name, match["unit"]) != match["unit"]:
+        # The values of an enumeration, as in `state [1=off; 2=on]`, are no unit.
+        unit = None if "=" in (match["unit"] or "") else match["unit"]
+        if units.setdefault(name, unit) != unit:
             raise DiagramError(
-                f"`{path}`: the elements of `{name}` are in {units[name]} and {match['unit']}."
+                f"`{path}`: the elements of `{name}` are in {units[name]} and {unit}."
             )
     found = {}
     for name, own in places.items():
@@ -274,7 +279,7 @@ def _read_row(
         try:
             number = float(cell)
         except ValueError:
-            what = f"`{cell.strip()}` is no number" if cell.strip() else "the cell is empty"
+            what = f"`{cell.strip()}` is not a number" if cell.strip() else "the cell is empty"
             raise DiagramError(f"{where}, column {column}: {what}.") from None
         if not math.isfinite(number):
             raise DiagramError(

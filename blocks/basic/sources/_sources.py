@@ -85,7 +85,8 @@ class Time(NativeBlock):
 class Step(_Source):
     """A step: y = before for t < at, y = to from t = at on.
 
-    It jumps at the first tick that is not before `at`. Each parameter is a number or a vector.
+    It jumps at `at` where continuous states depend on y, else at the first tick that is not before
+    it. Each parameter is a number or a vector.
 
     Parameters
     ----------
@@ -100,6 +101,7 @@ class Step(_Source):
     """
 
     kernel = "step"
+    piecewise_constant = True
     can_be_sampled = True
 
     def __init__(
@@ -225,6 +227,7 @@ class Pulse(_Source):
     """
 
     kernel = "pulse"
+    piecewise_constant = True
 
     def __init__(
         self,

@@ -52,7 +52,12 @@ static int ramp_check(const bl_block *b) { return source_fits(b, 3, 0); }
 static int ramp_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
     const double *slope = b->p, *at = slope + n, *before = at + n;
-    for (int32_t k = 0; k < n; k++) b->y[0][k] = t > at[k] ? before[k] + slope[k] * (t - at[k]) : before[k];
+    for (int32_t k = 0; k < n; k++) {
+        const double since = t - at[k];
+        const int rises = bl_keep_mode(&b->modes, k, since > (b->modes.mode ? -source_slack(b) : 0.0)) != 0.0;
+        const int keeps = b->modes.mode && *b->modes.decision == BL_KEEP;
+        b->y[0][k] = rises && (keeps || since > 0.0) ? before[k] + slope[k] * since : before[k];
+    }
     return BL_OK;
 }
 
@@ -133,7 +138,11 @@ const bl_kernel bl_kernels_sources[] = {
      .output = step_output,
      .crossing_count = source_crossings,
      .next_instant = step_next},
-    {.name = "ramp", .check = ramp_check, .output = ramp_output, .next_instant = ramp_next},
+    {.name = "ramp",
+     .check = ramp_check,
+     .output = ramp_output,
+     .crossing_count = source_crossings,
+     .next_instant = ramp_next},
     {.name = "sine", .check = sine_check, .output = sine_output},
     {.name = "pulse",
      .check = pulse_check,

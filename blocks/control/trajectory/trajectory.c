@@ -19,12 +19,15 @@ enum {
 };
 enum { TRAJECTORY_POSITION, TRAJECTORY_VELOCITY, TRAJECTORY_ACCELERATION, TRAJECTORY_JERK };
 
-/* The position and its derivatives by place, at a place within one of the segments; less than `slack` before the next one
-   counts as within that. */
-static void segment_evaluate(const double *rows, int32_t count, double place, double slack, double found[4]) {
+/* The segment of a place; less than `slack` before the next one counts as within that. */
+static int32_t segment_find(const double *rows, int32_t count, double place, double slack) {
     int32_t k = 0;
     while (k + 1 < count && place + slack >= rows[(k + 1) * SEGMENT_SIZE + SEGMENT_BEGIN]) k++;
-    const double *row = rows + k * SEGMENT_SIZE, *c = row + SEGMENT_POWERS;
+    return k;
+}
+/* The position and its derivatives by place, on the curve of a segment. */
+static void segment_evaluate(const double *row, double place, double found[4]) {
+    const double *c = row + SEGMENT_POWERS;
     const double scale = 1.0 / row[SEGMENT_LENGTH], s = (place - row[SEGMENT_BEGIN]) * scale;
     int degree = SEGMENT_AMPLITUDE - SEGMENT_POWERS - 1;
     while (degree > 0 && c[degree] == 0.0) degree--;
@@ -71,23 +74,42 @@ static double motion_end(const double *p, double count) {
     if (count == 1.0) return p[MOTION_TO]; /* without a rounding error */
     return p[MOTION_BEFORE] + count * (p[MOTION_TO] - p[MOTION_BEFORE]);
 }
-/* The motion number `count`, from 1. */
+static int32_t motion_segments(const bl_block *b) { return (b->p_count - MOTION_SEGMENTS) / SEGMENT_SIZE; }
+/* The motion number `count`, from 1. Where events are located, a step is integrated within one segment: the mode is its number, -1
+   before the beginning, and the number of segments from the end on. Segments end at known instants: the crossing function stays 0. */
 static void motion_show(bl_block *b, double elapsed, double count, int32_t derivatives) {
     const double *p = b->p;
-    int over = 0;
     double found[4] = {0.0, 0.0, 0.0, 0.0};
     const double slack = motion_slack(b);
+    const int32_t segments = motion_segments(b);
+    int32_t segment = -1;
     /* Before the beginning and from the end on it stands still, exactly where it should. */
-    if (elapsed + slack >= p[MOTION_DURATION]) over = 1;
-    else if (elapsed + slack >= 0.0)
-        segment_evaluate(p + MOTION_SEGMENTS, (b->p_count - MOTION_SEGMENTS) / SEGMENT_SIZE, elapsed, slack, found);
-    found[0] += motion_end(p, over ? count : count - 1.0);
+    if (elapsed + slack >= p[MOTION_DURATION]) segment = segments;
+    else if (elapsed + slack >= 0.0) segment = segment_find(p + MOTION_SEGMENTS, segments, elapsed, slack);
+    segment = (int32_t)bl_keep_mode(&b->modes, 0, (double)segment);
+    if (segment >= 0 && segment < segments)
+        segment_evaluate(p + MOTION_SEGMENTS + segment * SEGMENT_SIZE, elapsed, found);
+    found[0] += motion_end(p, segment == segments ? count : count - 1.0);
     for (int32_t k = 0; k < derivatives; k++) b->y[k][0] = found[k];
 }
 static int motion_check(const bl_block *b) { return trajectory_fits(b, 0, 0, MOTION_SEGMENTS); }
 static int motion_output(bl_block *b, double t) {
     motion_show(b, t - b->p[MOTION_AT], 1.0, b->y_count);
     return BL_OK;
+}
+
+static int32_t motion_crossings(const bl_block *b) {
+    (void)b;
+    return 1;
+}
+static double motion_next(const bl_block *b, double t) {
+    const double *p = b->p, *rows = p + MOTION_SEGMENTS;
+    for (int32_t k = 0; k < motion_segments(b); k++) {
+        const double at = p[MOTION_AT] + rows[k * SEGMENT_SIZE + SEGMENT_BEGIN];
+        if (at > t) return at;
+    }
+    const double end = p[MOTION_AT] + p[MOTION_DURATION];
+    return end > t ? end : INFINITY;
 }
 
 /* The same, started by a rising signal; each start after the end adds the same distance.
@@ -133,13 +155,28 @@ static int motion_triggered_update(bl_block *b, double t) {
 enum { CAM_ANGLE, CAM_SPEED, CAM_ACCELERATION, CAM_INPUTS };
 enum { CAM_RISE, CAM_SEGMENTS };
 
+/* Modes: whole turns, and the segment within the turn. */
+enum { CAM_TURNS, CAM_SEGMENT, CAM_MODES };
+static int32_t cam_crossings(const bl_block *b) {
+    (void)b;
+    return CAM_MODES;
+}
 static int cam_check(const bl_block *b) { return trajectory_fits(b, CAM_INPUTS, 0, CAM_SEGMENTS); }
 static int cam_output(bl_block *b, double t) {
     (void)t;
     const double turn = 2.0 * BL_PI, speed = b->u[CAM_SPEED][0], acceleration = b->u[CAM_ACCELERATION][0];
-    const double turns = floor(b->u[CAM_ANGLE][0] / turn), place = b->u[CAM_ANGLE][0] - turns * turn;
+    const double turns = bl_keep_mode(&b->modes, CAM_TURNS, floor(b->u[CAM_ANGLE][0] / turn));
+    const double place = b->u[CAM_ANGLE][0] - turns * turn, *rows = b->p + CAM_SEGMENTS;
+    const int32_t segments = (b->p_count - CAM_SEGMENTS) / SEGMENT_SIZE;
+    const int32_t k = (int32_t)bl_keep_mode(&b->modes, CAM_SEGMENT, (double)segment_find(rows, segments, place, 0.0));
+    if (b->modes.mode) {
+        const double begin = k == 0 ? 0.0 : rows[k * SEGMENT_SIZE + SEGMENT_BEGIN];
+        const double end = k == segments - 1 ? turn : rows[(k + 1) * SEGMENT_SIZE + SEGMENT_BEGIN];
+        b->modes.crossing[CAM_TURNS] = 0.0;
+        b->modes.crossing[CAM_SEGMENT] = fmin(place - begin, end - place);
+    }
     double d[4];
-    segment_evaluate(b->p + CAM_SEGMENTS, (b->p_count - CAM_SEGMENTS) / SEGMENT_SIZE, place, 0.0, d);
+    segment_evaluate(rows + k * SEGMENT_SIZE, place, d);
     b->y[TRAJECTORY_POSITION][0] = d[0] + turns * b->p[CAM_RISE];
     b->y[TRAJECTORY_VELOCITY][0] = d[1] * speed;
     b->y[TRAJECTORY_ACCELERATION][0] = d[2] * speed * speed + d[1] * acceleration;
@@ -149,13 +186,17 @@ static int cam_output(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_trajectory[] = {
-    {.name = "motion", .check = motion_check, .output = motion_output},
+    {.name = "motion",
+     .check = motion_check,
+     .output = motion_output,
+     .crossing_count = motion_crossings,
+     .next_instant = motion_next},
     {.name = "motion_triggered",
      .check = motion_triggered_check,
      .sizes = motion_triggered_sizes,
      .init = motion_triggered_init,
      .output = motion_triggered_output,
      .update = motion_triggered_update},
-    {.name = "cam", .check = cam_check, .output = cam_output},
+    {.name = "cam", .check = cam_check, .output = cam_output, .crossing_count = cam_crossings},
     {.name = 0},
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "blocks/core/formula/formula.h"
+#include "blocks/core/kernel/constants.h"
 
 /* How many values an opcode takes from the stack and leaves there. */
 static void formula_shape(int32_t opcode, int32_t *takes, int32_t *leaves) {
@@ -49,32 +50,34 @@ int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach 
     return depth == 0;
 }
 
-/* Whether an opcode is not smooth where a function of its operands changes its sign. */
-static int formula_branches(int32_t opcode) {
-    switch (opcode) {
-        case BL_FORMULA_CLIP:
-        case BL_FORMULA_FLOOR_DIVIDE:
-        case BL_FORMULA_MODULO:
-        case BL_FORMULA_LESS:
-        case BL_FORMULA_LESS_EQUAL:
-        case BL_FORMULA_EQUAL:
-        case BL_FORMULA_NOT_EQUAL:
-        case BL_FORMULA_GREATER_EQUAL:
-        case BL_FORMULA_GREATER:
-        case BL_FORMULA_MIN:
-        case BL_FORMULA_MAX:
-        case BL_FORMULA_ABS:
-        case BL_FORMULA_SIGN:
-        case BL_FORMULA_FLOOR:
-        case BL_FORMULA_CEIL:
-        case BL_FORMULA_ROUND: return 1;
-        default: return 0;
-    }
-}
-
 int32_t bl_formula_crossings(const int32_t *code, int32_t count) {
     int32_t found = 0;
-    for (int32_t k = 0; k < count; k += 1 + formula_operands(code[k])) found += formula_branches(code[k]);
+    for (int32_t k = 0; k < count; k += 1 + formula_operands(code[k])) found += bl_formula_branches(code[k]);
+    return found;
+}
+
+int32_t bl_formula_timed(const int32_t *code, int32_t count, int32_t *timed, int32_t *all) {
+    enum { NOTHING = 0, TIME = 1, INPUTS = 2 };
+    int32_t depends[BL_FORMULA_STACK + 1], depth = 0, k = 0, found = 0;
+    for (const int32_t *end = code + count; code != end; code += 1 + formula_operands(*code)) {
+        int32_t takes = 0, leaves = 0, *top = depends + depth;
+        formula_shape(*code, &takes, &leaves);
+        depth += leaves - takes;
+        if (*code == BL_FORMULA_SWAP || *code == BL_FORMULA_TUCK) {
+            const int32_t a = top[-2], b = top[-1];
+            top[-2] = b;
+            top[-1] = a;
+            if (*code == BL_FORMULA_TUCK) top[0] = b;
+            continue;
+        }
+        int32_t on = *code == BL_FORMULA_TIME ? TIME : *code == BL_FORMULA_INPUT ? INPUTS : NOTHING;
+        for (int32_t n = 1; n <= takes; n++) on |= top[-n];
+        if (leaves == 1) top[-takes] = on;
+        if (!bl_formula_branches(*code)) continue;
+        timed[k] = on == TIME;
+        found += timed[k++];
+    }
+    *all = k;
     return found;
 }
 
@@ -95,37 +98,24 @@ double bl_formula_floor_divide(double a, double b) {
     return quotient - below > 0.5 ? below + 1.0 : below;
 }
 
-/* The branching operations, by mode k. Where the mode is kept, each continues smoothly beyond its border. */
 static double formula_clip(const bl_modes *m, int32_t k, double v, double low, double high) {
-    const double side = bl_keep_mode(m, k, v < low ? -1.0 : v > high ? 1.0 : 0.0);
-    if (m->mode) m->crossing[k] = side < 0.0 ? low - v : side > 0.0 ? v - high : fmin(v - low, high - v);
+    const double side = bl_formula_side(m, k, v, low, high);
     return side < 0.0 ? low : side > 0.0 ? high : v;
-}
-
-/* Equality ends at once; passing through it is not noticed. */
-static double formula_equal(const bl_modes *m, int32_t k, double a, double b) {
-    const double equal = bl_keep_mode(m, k, a == b);
-    if (m->mode) m->crossing[k] = equal != 0.0 ? -fabs(a - b) : 0.0;
-    return equal;
-}
-
-static double formula_sign(const bl_modes *m, int32_t k, double v) {
-    const double sign = bl_keep_mode(m, k, v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
-    if (m->mode) m->crossing[k] = sign > 0.0 ? v : sign < 0.0 ? -v : -fabs(v);
-    return sign;
-}
-
-/* A whole number that holds while low <= v - whole <= high. */
-static double formula_whole(const bl_modes *m, int32_t k, double now, double v, double low, double high) {
-    const double whole = bl_keep_mode(m, k, now);
-    if (m->mode) m->crossing[k] = fmin(v - whole - low, high - (v - whole));
-    return whole;
 }
 
 static double formula_modulo(const bl_modes *m, int32_t k, double a, double b) {
     if (!m->mode) return bl_formula_modulo(a, b);
-    const double whole = formula_whole(m, k, bl_formula_floor_divide(a, b), a / b, 0.0, 1.0);
+    const double whole = bl_formula_whole(m, k, bl_formula_floor_divide(a, b), a / b, 0.0, 1.0);
     return *m->decision == BL_KEEP ? a - whole * b : bl_formula_modulo(a, b);
+}
+
+double bl_formula_atan2(const bl_modes *m, int32_t k, double v, double w) {
+    const double angle = atan2(v, w);
+    if (!m->mode) return angle;
+    const double side = bl_keep_mode(m, k, !(w < 0.0) ? 0.0 : signbit(v) ? -1.0 : 1.0);
+    m->crossing[k] = side == 0.0 ? w : fmin(side * v, -w);
+    if (side == 0.0 || !(w < 0.0) || (signbit(v) != 0) == (side < 0.0)) return angle;
+    return angle + side * (2.0 * BL_PI);
 }
 
 /* The top of the stack is in `a`; `s` points past the others. The first push spills an undefined `a`, so the stack
@@ -180,7 +170,7 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
             case BL_FORMULA_POWER: a = pow(*--s, a); break;
             case BL_FORMULA_FLOOR_DIVIDE:
                 s--;
-                a = formula_whole(m, k++, bl_formula_floor_divide(*s, a), *s / a, 0.0, 1.0);
+                a = bl_formula_whole(m, k++, bl_formula_floor_divide(*s, a), *s / a, 0.0, 1.0);
                 break;
             case BL_FORMULA_MODULO:
                 s--;
@@ -196,11 +186,11 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
                 break;
             case BL_FORMULA_EQUAL:
                 s--;
-                a = formula_equal(m, k++, *s, a);
+                a = bl_formula_equal(m, k++, *s, a);
                 break;
             case BL_FORMULA_NOT_EQUAL:
                 s--;
-                a = formula_equal(m, k++, *s, a) == 0.0;
+                a = bl_formula_equal(m, k++, *s, a) == 0.0;
                 break;
             case BL_FORMULA_GREATER_EQUAL:
                 s--;
@@ -226,17 +216,20 @@ void bl_formula_run(const int32_t *code, int32_t count, double t, const double *
                 s--;
                 a = bl_decide(m, k++, a > *s, a - *s) ? a : *s;
                 break;
-            case BL_FORMULA_ATAN2: a = atan2(*--s, a); break;
+            case BL_FORMULA_ATAN2:
+                s--;
+                a = bl_formula_atan2(m, k++, *s, a);
+                break;
             case BL_FORMULA_HYPOT: a = hypot(*--s, a); break;
             case BL_FORMULA_NEGATE: a = -a; break;
             case BL_FORMULA_NOT: a = a == 0.0; break;
             case BL_FORMULA_TRUTH: a = a != 0.0; break;
             case BL_FORMULA_SQUARE: a = a * a; break;
             case BL_FORMULA_ABS: a = !m->mode ? fabs(a) : bl_decide(m, k++, a > 0.0, a) ? a : -a; break;
-            case BL_FORMULA_SIGN: a = formula_sign(m, k++, a); break;
-            case BL_FORMULA_FLOOR: a = formula_whole(m, k++, floor(a), a, 0.0, 1.0); break;
-            case BL_FORMULA_CEIL: a = formula_whole(m, k++, ceil(a), a, -1.0, 0.0); break;
-            case BL_FORMULA_ROUND: a = formula_whole(m, k++, nearbyint(a), a, -0.5, 0.5); break;
+            case BL_FORMULA_SIGN: a = bl_formula_sign(m, k++, a); break;
+            case BL_FORMULA_FLOOR: a = bl_formula_whole(m, k++, floor(a), a, 0.0, 1.0); break;
+            case BL_FORMULA_CEIL: a = bl_formula_whole(m, k++, ceil(a), a, -1.0, 0.0); break;
+            case BL_FORMULA_ROUND: a = bl_formula_whole(m, k++, nearbyint(a), a, -0.5, 0.5); break;
             case BL_FORMULA_SQRT: a = sqrt(a); break;
             case BL_FORMULA_EXP: a = exp(a); break;
             case BL_FORMULA_LOG: a = log(a); break;

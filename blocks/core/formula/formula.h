@@ -5,6 +5,7 @@
 #ifndef BIELLA_FORMULA_H
 #define BIELLA_FORMULA_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -79,15 +80,43 @@ int bl_formula_check(const int32_t *code, int64_t count, const bl_formula_reach 
 void bl_formula_run(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
                     double *const *y, const bl_modes *modes);
 
+/* Whether an opcode is not smooth where a function of its operands changes its sign. */
+static inline int bl_formula_branches(int32_t opcode) {
+    switch (opcode) {
+        case BL_FORMULA_CLIP:
+        case BL_FORMULA_FLOOR_DIVIDE:
+        case BL_FORMULA_MODULO:
+        case BL_FORMULA_LESS:
+        case BL_FORMULA_LESS_EQUAL:
+        case BL_FORMULA_EQUAL:
+        case BL_FORMULA_NOT_EQUAL:
+        case BL_FORMULA_GREATER_EQUAL:
+        case BL_FORMULA_GREATER:
+        case BL_FORMULA_MIN:
+        case BL_FORMULA_MAX:
+        case BL_FORMULA_ABS:
+        case BL_FORMULA_SIGN:
+        case BL_FORMULA_FLOOR:
+        case BL_FORMULA_CEIL:
+        case BL_FORMULA_ROUND:
+        case BL_FORMULA_ATAN2: return 1;
+        default: return 0;
+    }
+}
+
 /* Number of zero-crossing functions of a program that passes bl_formula_check. */
 int32_t bl_formula_crossings(const int32_t *code, int32_t count);
 
-/* The last value that a program stores, with its first and second derivatives with respect to time; inputs and
-   parameters count as constant. At a kink of abs, min, clip … the derivative is that of one side, and of
+/* Of each crossing function whether it depends on time, and on no input: into `timed`; their number into *all. Returns the number of
+   those that do. */
+int32_t bl_formula_timed(const int32_t *code, int32_t count, int32_t *timed, int32_t *all);
+
+/* The last value that a program stores, with its first and second derivatives with respect to time, by the same modes; inputs
+   and parameters count as constant. At a kink of abs, min, clip … the derivative is that of one side, and of
    floor, comparisons and the like it is 0. Derivatives are computed only of varying terms, so that the value of sqrt(t) at 0 is
    not lost because its derivative is infinite. */
 void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
-                    double jet[3]);
+                    const bl_modes *modes, double jet[3]);
 
 static inline double bl_formula_constant(const int32_t *words) {
     const uint64_t bits = (uint64_t)(uint32_t)words[1] << 32 | (uint32_t)words[0];
@@ -99,5 +128,36 @@ static inline double bl_formula_constant(const int32_t *words) {
 /* As Python does it: the remainder has the sign of the divisor, and floor_divide is floor(a / b) of the exact quotient. */
 double bl_formula_modulo(double a, double b);
 double bl_formula_floor_divide(double a, double b);
+/* atan2(v, w), which jumps by a turn across the half-line v = 0, w < 0. Mode k: above it (1), below it (-1), or w >= 0 (0). */
+double bl_formula_atan2(const bl_modes *m, int32_t k, double v, double w);
+
+/* The branching operations, by mode k. Where the mode is kept, each continues smoothly beyond its border. */
+
+/* -1 below `low`, 1 above `high`, else 0. */
+static inline double bl_formula_side(const bl_modes *m, int32_t k, double v, double low, double high) {
+    const double side = bl_keep_mode(m, k, v < low ? -1.0 : v > high ? 1.0 : 0.0);
+    if (m->mode) m->crossing[k] = side < 0.0 ? low - v : side > 0.0 ? v - high : fmin(v - low, high - v);
+    return side;
+}
+
+/* Equality ends at once; passing through it is not noticed. */
+static inline double bl_formula_equal(const bl_modes *m, int32_t k, double a, double b) {
+    const double equal = bl_keep_mode(m, k, a == b);
+    if (m->mode) m->crossing[k] = equal != 0.0 ? -fabs(a - b) : 0.0;
+    return equal;
+}
+
+static inline double bl_formula_sign(const bl_modes *m, int32_t k, double v) {
+    const double sign = bl_keep_mode(m, k, v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
+    if (m->mode) m->crossing[k] = sign > 0.0 ? v : sign < 0.0 ? -v : -fabs(v);
+    return sign;
+}
+
+/* A whole number that holds while low <= v - whole <= high. */
+static inline double bl_formula_whole(const bl_modes *m, int32_t k, double now, double v, double low, double high) {
+    const double whole = bl_keep_mode(m, k, now);
+    if (m->mode) m->crossing[k] = fmin(v - whole - low, high - (v - whole));
+    return whole;
+}
 
 #endif

@@ -27,12 +27,6 @@ static formula_jet formula_jet_unary(int32_t opcode, formula_jet x) {
         case BL_FORMULA_NOT: return formula_jet_of(v == 0.0);
         case BL_FORMULA_TRUTH: return formula_jet_of(v != 0.0);
         case BL_FORMULA_SQUARE: return formula_jet_compose(x, v * v, 2.0 * v, 2.0);
-        case BL_FORMULA_ABS:
-            return v < 0.0 ? (formula_jet){-v, -x.first, -x.second} : (formula_jet){fabs(v), x.first, x.second};
-        case BL_FORMULA_SIGN: return formula_jet_of(v > 0.0 ? 1.0 : v < 0.0 ? -1.0 : v);
-        case BL_FORMULA_FLOOR: return formula_jet_of(floor(v));
-        case BL_FORMULA_CEIL: return formula_jet_of(ceil(v));
-        case BL_FORMULA_ROUND: return formula_jet_of(nearbyint(v));
         case BL_FORMULA_SQRT: return formula_jet_compose(x, sqrt(v), 0.5 / sqrt(v), -0.25 / (v * sqrt(v)));
         case BL_FORMULA_EXP: return formula_jet_compose(x, exp(v), exp(v), exp(v));
         case BL_FORMULA_LOG: return formula_jet_compose(x, log(v), 1.0 / v, -1.0 / (v * v));
@@ -93,28 +87,8 @@ static formula_jet formula_jet_binary(int32_t opcode, formula_jet a, formula_jet
             return (formula_jet){value, first, (a.second - 2.0 * first * b.first - value * b.second) / y};
         }
         case BL_FORMULA_POWER: return formula_jet_power(a, b);
-        case BL_FORMULA_FLOOR_DIVIDE: return formula_jet_of(bl_formula_floor_divide(x, y));
-        case BL_FORMULA_MODULO: {
-            const double turns = bl_formula_floor_divide(x, y);
-            return (formula_jet){bl_formula_modulo(x, y), a.first - turns * b.first, a.second - turns * b.second};
-        }
-        case BL_FORMULA_LESS: return formula_jet_of(x < y);
-        case BL_FORMULA_LESS_EQUAL: return formula_jet_of(x <= y);
-        case BL_FORMULA_EQUAL: return formula_jet_of(x == y);
-        case BL_FORMULA_NOT_EQUAL: return formula_jet_of(x != y);
-        case BL_FORMULA_GREATER_EQUAL: return formula_jet_of(x >= y);
-        case BL_FORMULA_GREATER: return formula_jet_of(x > y);
         case BL_FORMULA_AND: return formula_jet_of(x != 0.0 && y != 0.0);
         case BL_FORMULA_OR: return formula_jet_of(x != 0.0 || y != 0.0);
-        case BL_FORMULA_MIN: return y < x ? b : a;
-        case BL_FORMULA_MAX: return y > x ? b : a;
-        case BL_FORMULA_ATAN2: { /* of x, the ordinate, and y, the abscissa */
-            const double value = atan2(x, y), square = x * x + y * y;
-            if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
-            const double first = (y * a.first - x * b.first) / square;
-            const double growth = 2.0 * (x * a.first + y * b.first);
-            return (formula_jet){value, first, (y * a.second - x * b.second - first * growth) / square};
-        }
         default: {
             const formula_jet aa = formula_jet_product(a, a), bb = formula_jet_product(b, b);
             formula_jet jet = formula_jet_unary(
@@ -125,8 +99,51 @@ static formula_jet formula_jet_binary(int32_t opcode, formula_jet a, formula_jet
     }
 }
 
+/* The branching operations of one and of two operands, by mode k; see bl_formula_run. */
+static formula_jet formula_jet_branch(int32_t opcode, const bl_modes *m, int32_t k, formula_jet x) {
+    const double v = x.value;
+    switch (opcode) {
+        case BL_FORMULA_ABS:
+            if (!m->mode && v >= 0.0) return (formula_jet){fabs(v), x.first, x.second}; /* of -0 too */
+            return bl_decide(m, k, v >= 0.0, v) ? x : (formula_jet){-v, -x.first, -x.second};
+        case BL_FORMULA_SIGN: return formula_jet_of(bl_formula_sign(m, k, v));
+        case BL_FORMULA_FLOOR: return formula_jet_of(bl_formula_whole(m, k, floor(v), v, 0.0, 1.0));
+        case BL_FORMULA_CEIL: return formula_jet_of(bl_formula_whole(m, k, ceil(v), v, -1.0, 0.0));
+        default: return formula_jet_of(bl_formula_whole(m, k, nearbyint(v), v, -0.5, 0.5));
+    }
+}
+
+static formula_jet formula_jet_choice(int32_t opcode, const bl_modes *m, int32_t k, formula_jet a, formula_jet b) {
+    const double x = a.value, y = b.value;
+    switch (opcode) {
+        case BL_FORMULA_FLOOR_DIVIDE:
+            return formula_jet_of(bl_formula_whole(m, k, bl_formula_floor_divide(x, y), x / y, 0.0, 1.0));
+        case BL_FORMULA_MODULO: {
+            const double turns = bl_formula_whole(m, k, bl_formula_floor_divide(x, y), x / y, 0.0, 1.0);
+            const double rest = m->mode && *m->decision == BL_KEEP ? x - turns * y : bl_formula_modulo(x, y);
+            return (formula_jet){rest, a.first - turns * b.first, a.second - turns * b.second};
+        }
+        case BL_FORMULA_LESS: return formula_jet_of(bl_decide(m, k, x < y, y - x));
+        case BL_FORMULA_LESS_EQUAL: return formula_jet_of(bl_decide(m, k, x <= y, y - x));
+        case BL_FORMULA_EQUAL: return formula_jet_of(bl_formula_equal(m, k, x, y));
+        case BL_FORMULA_NOT_EQUAL: return formula_jet_of(bl_formula_equal(m, k, x, y) == 0.0);
+        case BL_FORMULA_GREATER_EQUAL: return formula_jet_of(bl_decide(m, k, x >= y, x - y));
+        case BL_FORMULA_GREATER: return formula_jet_of(bl_decide(m, k, x > y, x - y));
+        case BL_FORMULA_MIN: return bl_decide(m, k, y < x, x - y) ? b : a;
+        case BL_FORMULA_ATAN2: { /* of x, the ordinate, and y, the abscissa */
+            const double value = bl_formula_atan2(m, k, x, y), square = x * x + y * y;
+            if (!formula_jet_varies(a) && !formula_jet_varies(b)) return formula_jet_of(value);
+            const double first = (y * a.first - x * b.first) / square;
+            const double growth = 2.0 * (x * a.first + y * b.first);
+            return (formula_jet){value, first, (y * a.second - x * b.second - first * growth) / square};
+        }
+        default: return bl_decide(m, k, y > x, y - x) ? b : a;
+    }
+}
+
 void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
-                    double jet[3]) {
+                    const bl_modes *m, double jet[3]) {
+    int32_t k = 0; /* mode */
     formula_jet stack[BL_FORMULA_STACK + 1], *s = stack; /* `s` points behind the topmost */
     const int32_t *const end = code + count;
     jet[0] = jet[1] = jet[2] = 0.0;
@@ -165,17 +182,20 @@ void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *
                 s -= 2;
                 s[-1] = s[-1].value != 0.0 ? s[0] : s[1];
                 break;
-            case BL_FORMULA_CLIP:
+            case BL_FORMULA_CLIP: {
                 s -= 2;
-                if (s[-1].value < s[0].value) s[-1] = s[0];
-                else if (s[-1].value > s[1].value) s[-1] = s[1];
+                const double side = bl_formula_side(m, k++, s[-1].value, s[0].value, s[1].value);
+                if (side != 0.0) s[-1] = side < 0.0 ? s[0] : s[1];
                 break;
+            }
             default:
                 if (opcode <= BL_FORMULA_HYPOT) {
                     s--;
-                    s[-1] = formula_jet_binary(opcode, s[-1], s[0]);
+                    s[-1] = bl_formula_branches(opcode) ? formula_jet_choice(opcode, m, k++, s[-1], s[0])
+                                                        : formula_jet_binary(opcode, s[-1], s[0]);
                 } else {
-                    s[-1] = formula_jet_unary(opcode, s[-1]);
+                    s[-1] = bl_formula_branches(opcode) ? formula_jet_branch(opcode, m, k++, s[-1])
+                                                        : formula_jet_unary(opcode, s[-1]);
                 }
         }
     }

@@ -18,6 +18,7 @@
  *   save, restore           for a kernel with state outside the engine: save the complete state to one of BL_SNAPSHOTS
  *                           snapshots and restore it, which rolls back a step
  *   accept_step             for a member of a coupling: called before any member advances, while u still has its values at t
+ *   energy                  for a mechanism: kinetic and potential energy in J at its present state, with no effect on the block
  *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
  *                           last output, without side effects on the external state
  *
@@ -25,11 +26,17 @@
  *
  *   crossing_count          number of its zero-crossing functions
  *   crossings               evaluates them, if `output` does not
+ *   settle                  notes in z what the block has reached where a step ends at an event, or a run stops within a tick: before the
+ *                           event, with the modes and inputs of the step
  *   event                   changes z or x at an event, as `update` does at a tick; returns BL_UNCHANGED if nothing changes
  *   next_instant            the next time after t, known in advance, at which it is not smooth; INFINITY: none
+ *   describe_event          describes an event by the number of its crossing function
  *
  * Such a kernel does not decide by comparing values, but by bl_decide or bl_keep_mode: while a step is integrated they return the mode
  * in which it began, so that the right-hand side stays smooth, and note how far the mode is from its border.
+ *
+ * A kernel with `advance` locates its events itself. It notes each with bl_note_event, and has `describe_event`, which also makes the
+ * engine provide for them.
  *
  * A kernel has no state between calls except x and z. A kernel that runs a model outside the engine (an FMU) has its handle
  * in `external`, and operations to save, restore and close it.
@@ -43,6 +50,7 @@
 #define BIELLA_KERNEL_H
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Marks an enum of a .c file whose values Python writes: the build puts them into biella/_contract.py. */
@@ -96,7 +104,9 @@ typedef struct {
 struct bl_block {
     const double *const *u;  /* one pointer for each input port, to u_width[i] values */
     const double *const *u1; /* in advance: the first and second time derivative of each input at its start; */
-    const double *const *u2; /* NULL when the inputs are held, and in all other operations */
+    const double *const
+        *u2; /* NULL when the inputs are held, and in all other operations. In `crossings` of a kernel with
+                                `input_rates`, u1 is the first time derivative, or NULL where it is not yet known */
     double *const *y;        /* one pointer for each output port, to y_width[i] values */
     double *x;               /* x_count continuous states */
     double *dx;              /* x_count derivatives */
@@ -110,12 +120,14 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
+    const int32_t *parts;    /* an internal solver divides each of its steps by this: 1, but in an error estimate */
     const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;
     char *message;           /* BL_MESSAGE_SIZE bytes: message of the block; the engine clears it after reading */
     bl_modes modes;
     int32_t crossing_count;
     void *external;           /* handle attached by the host; NULL before that and in all other blocks */
+    struct bl_engine *engine; /* for bl_note_event */
 };
 
 /* Returns the mode k that holds: `now`, the one by the present values, if the block decides; else that in which the step began. Its
@@ -133,6 +145,14 @@ static inline int bl_decide(const bl_modes *modes, int32_t k, int now, double v)
     modes->crossing[k] = holds ? v : -v;
     return holds;
 }
+
+/* Notes an event at t in the log of the tick: only from `advance`, for what has happened in the step that it takes. If a coupling
+   rolls that step back, the engine takes the event back too. `crossing`, which is not negative, distinguishes the events of a block.
+   Of a block that notes more than BL_NOTED_EVENTS in a tick the others may only be counted. */
+void bl_note_event(const bl_block *b, double t, int32_t crossing);
+/* Counts a tick of the block in which a discontinuity was not located. */
+void bl_note_unlocated(const bl_block *b);
+enum { BL_NOTED_EVENTS = 256 };
 
 enum { BL_MESSAGE_SIZE = 1024 };
 
@@ -163,12 +183,16 @@ typedef struct {
        z_count is that of the plan, validated by `check`, and the block has no work space. */
     bl_sizes (*sizes)(const bl_block *b);
     bl_operation init, output, derivative, update;
+    /* After `init`, where parameters may have changed, before the next outputs: whether they are allowed, or an error that names one. */
+    bl_operation check_parameters;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
-    int32_t (*crossing_count)(const bl_block *b); /* after `check` */
-    bl_operation crossings, event;
+    int32_t (*crossing_count)(const bl_block *b); /* after `check`; negative: too many to be counted */
+    bl_operation crossings, settle, event;
     double (*next_instant)(const bl_block *b, double t);
+    void (*describe_event)(const bl_block *b, int32_t crossing, char *text, size_t size);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
+    int input_rates; /* 1: its crossing functions depend on the rates of change of its inputs */
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */
@@ -177,6 +201,7 @@ typedef struct {
     bl_operation exit_initialization;
     bl_operation accept_step;
     bl_operation directional_derivative;
+    void (*energy)(bl_block *b, double t, double *kinetic, double *potential);
     void (*close)(bl_block *b); /* releases the attached handle when the engine closes */
     const char *(*last_error)(const bl_block *b); /* reason of the last failure, if it may exceed BL_MESSAGE_SIZE */
 } bl_kernel;

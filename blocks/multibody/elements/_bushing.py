@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .... import _contract as contract
 from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
+from ...core._ports import Numbers, Parameter, parameter
 from ..drawing._signs import draw_support
 from ..drawing._strokes import INK, STEEL, WHITE, Stroke, circle
 from ..joints._joint import ANGLE
@@ -178,7 +178,13 @@ class BushingMethods(Parts):
 
     @suggest_keywords
     def bushing(
-        self, name: str, first: Marker, second: Marker, *, stiffness: Any, damping: Any = 0.0
+        self,
+        name: str,
+        first: Marker,
+        second: Marker,
+        *,
+        stiffness: Numbers,
+        damping: Numbers = 0.0,
     ) -> Bushing:
         """Add a bushing between two markers; see `Bushing` for its law.
 

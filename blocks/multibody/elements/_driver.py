@@ -69,7 +69,7 @@ class JointDriver(Constraint):
         at = tables.tree.coordinates.get((self.joint.name, self.coordinate))
         shift = at is not None and at.offset != 0.0
         law = tables.law(f"{self.name}.motion", self.law, moves=True, shift=shift)
-        tables.movers[self.name] = law
+        tables.motion_laws[self.name] = law
         if at is not None:
             return [contract.MB_ROW_DRIVER, at.q, 0, at.v, at.sign, law], [[at.v, at.link, 0, 1]]
         measure = -1 - tables.coordinate(self.joint, self.coordinate).q

@@ -126,11 +126,6 @@ class Element(AbstractElement):
         return 0
 
     @property
-    def is_named(self) -> bool:
-        """Return whether messages of the kernel name it."""
-        return False
-
-    @property
     def is_contact(self) -> bool:
         """Return whether it has impacts, which are over in a few steps."""
         return False
@@ -138,6 +133,11 @@ class Element(AbstractElement):
     @property
     def is_rigid(self) -> bool:
         """Return whether its contact has no compliance: two rows that hold at times."""
+        return False
+
+    @property
+    def sticks(self) -> bool:
+        """Return whether it may hold a joint at rest."""
         return False
 
     @property

@@ -16,6 +16,7 @@ from ..system._parts import Parts
 from ..system._reading import read_not_negative, read_positive, suggest_keywords
 from ._element import Element, Output, power
 from ._joint_friction import JointFriction, make_joint_friction
+from ._stiction import Stiction
 
 if TYPE_CHECKING:
     from ..equations._loads import LoadState
@@ -29,8 +30,8 @@ class Friction(Element):
 
     v is the rate of the coordinate. The tanh replaces the sign of v: below about a tenth of
     `smoothing_speed` the joint creeps instead of sticking, at twice that speed 96 % of the Coulomb
-    effort acts. The Coulomb effort is given; `JointFriction` derives it from the reaction of the
-    joint.
+    effort acts. `Stiction` sticks. The Coulomb effort is given; `JointFriction` derives it from the
+    reaction of the joint.
     """
 
     kernel = contract.MB_FRICTION
@@ -86,6 +87,9 @@ class Friction(Element):
         at.push_scalar(items, -(self.viscous * v + dry))
 
 
+_SMOOTHING_SPEED = 1e-3
+
+
 class FrictionMethods(Parts):
     """Adds friction to joints."""
 
@@ -100,16 +104,17 @@ class FrictionMethods(Parts):
         coefficient: float | None = None,
         diameter: float | None = None,
         length: float | None = None,
-        smoothing_speed: float = 1e-3,
+        smoothing_speed: float | None = None,
+        static: float | None = None,
         middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
-    ) -> Friction | JointFriction:
+    ) -> Friction | Stiction | JointFriction:
         """Add friction to a joint: with given efforts, or from its reaction by a `coefficient`.
 
         With given efforts it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
-        smoothing_speed)); see `Friction`. With a coefficient, and the size of its bearing, it is
-        Coulomb's, from the reaction of a revolute, prismatic or cylindrical joint; see
-        `JointFriction`.
+        smoothing_speed)); see `Friction`. With `static`, the joint sticks; see `Stiction`. With a
+        coefficient, and the size of its bearing, it is Coulomb's, from the reaction of a revolute,
+        prismatic or cylindrical joint; see `JointFriction`.
         Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
         normal load) and ``power_loss``.
 
@@ -126,7 +131,11 @@ class FrictionMethods(Parts):
             diameter of a revolute or the length of a prismatic joint.
         smoothing_speed
             Speed at which dry friction reaches 76 %: that of the coordinate, in m/s or rad/s; with
-            a coefficient that of the surfaces, in m/s.
+            a coefficient that of the surfaces, in m/s. 1e-3 by default. With 0 the joint sticks, up
+            to `static` or, without that, `coulomb`.
+        static
+            Largest effort with which the joint sticks, at least `coulomb`, in N or N m.
+            Dry friction is then not smoothed.
         middle
             Marker at the middle of the bearing of a sliding joint: the second for a block
             on a rail, the first for a rod in a bush.
@@ -134,26 +143,37 @@ class FrictionMethods(Parts):
             From 0; the only one of the joint if not given.
         """
         self._check_name(name)
+        smooth = _SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
         if coefficient is not None:
-            if viscous or coulomb or coordinate is not None:
+            if viscous or coulomb or coordinate is not None or static is not None:
                 raise DiagramError(
                     f"`{name}` has a `coefficient`: it follows from the reaction of the joint and "
-                    f"acts on all its coordinates. Add viscous, coulomb or coordinate as friction "
-                    f"of another name."
+                    f"acts on all its coordinates. Add viscous, coulomb, static or coordinate as "
+                    f"friction of another name."
                 )
             return make_joint_friction(
-                self, name, joint, coefficient, diameter, length, smoothing_speed, middle
+                self, name, joint, coefficient, diameter, length, smooth, middle
             )
         if diameter is not None or length is not None:
             raise DiagramError(
                 f"`{name}` has the size of a bearing but no `coefficient`: give one, or leave "
                 f"diameter and length out."
             )
-        values = [
-            read_not_negative(name, "viscous", viscous),
-            read_not_negative(name, "coulomb", coulomb),
-            read_positive(name, "smoothing_speed", smoothing_speed),
-        ]
-        return self._add(
-            Friction(name, joint, self._find_coordinate(name, joint, coordinate), *values)
-        )
+        damping = read_not_negative(name, "viscous", viscous)
+        dry = read_not_negative(name, "coulomb", coulomb)
+        place = self._find_coordinate(name, joint, coordinate)
+        if static is None and smooth != 0.0:
+            speed = read_positive(name, "smoothing_speed", smooth)
+            return self._add(Friction(name, joint, place, damping, dry, speed))
+        if smoothing_speed:
+            raise DiagramError(
+                f"`{name}` has `static` friction, with which the joint sticks, and a "
+                f"`smoothing_speed`, with which it creeps: leave one of them out."
+            )
+        limit = dry if static is None else read_not_negative(name, "static", static)
+        if limit < dry:
+            raise DiagramError(
+                f"`static` of `{name}` is {limit:g}, less than `coulomb`, {dry:g}: a joint "
+                f"that slides would have more friction than one that sticks."
+            )
+        return self._add(Stiction(name, joint, place, damping, dry, limit))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from .... import _contract as contract
 from ....errors import DiagramError
-from ...core._ports import Parameter
+from ...core._ports import Numbers, Parameter
 from ..drawing._signs import draw_arrow, is_zero
 from ..joints._joint import Joint
 from ..plant._parameters import law_parameters
 from ..system._bodies import Marker
-from ..system._laws import AbstractLaw, Constant, as_law
+from ..system._laws import AbstractLaw, Constant, Lawlike, as_law
 from ..system._parts import Parts
 from ..system._reading import suggest_keywords
 from ..system._rotations import Array
@@ -148,7 +148,7 @@ class LoadMethods(Parts):
         self,
         name: str,
         on: Marker | Joint,
-        value: Any,
+        value: Lawlike | Sequence[Lawlike] | Numbers,
         *,
         frame: Literal["world", "body"] | None = None,
         coordinate: int | None = None,
@@ -176,7 +176,7 @@ class LoadMethods(Parts):
         self,
         name: str,
         on: Marker | Joint,
-        value: Any,
+        value: Lawlike | Sequence[Lawlike] | Numbers,
         *,
         frame: Literal["world", "body"] | None = None,
         coordinate: int | None = None,
@@ -189,7 +189,7 @@ class LoadMethods(Parts):
         effort: Literal["force", "torque"],
         name: str,
         on: Marker | Joint,
-        value: Any,
+        value: Lawlike | Sequence[Lawlike] | Numbers,
         frame: Literal["world", "body"] | None,
         coordinate: int | None,
     ) -> Load | JointLoad:
@@ -208,7 +208,7 @@ class LoadMethods(Parts):
         if frame not in (None, "world", "body"):
             raise DiagramError(f"`frame` of `{name}` is 'world' or 'body', got {frame!r}.")
         laws: list[AbstractLaw] = [Constant(0.0)] * 3
-        if isinstance(value, str | AbstractLaw) or np.ndim(value) == 0:
+        if isinstance(value, str | AbstractLaw) or np.ndim(cast(Any, value)) == 0:
             if frame is not None:
                 raise DiagramError(
                     f"`{name}` is one number, along the axis of marker `{on.path}`: it takes no "
@@ -217,7 +217,7 @@ class LoadMethods(Parts):
             single = 0 if self.planar and effort == "force" else 2
             laws[single] = as_law(f"`{effort}` of `{name}`", value)
             return self._add(Load(name, effort, on, (laws[0], laws[1], laws[2]), "marker", single))
-        values = list(value)
+        values = list(cast(Sequence[Lawlike], value))
         wanted = 2 if self.planar else 3
         if len(values) != wanted or (self.planar and effort == "torque"):
             shape = "one number" if self.planar and effort == "torque" else f"{wanted} numbers"

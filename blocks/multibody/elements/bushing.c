@@ -29,6 +29,17 @@ static bool bushing_check(const bl_block *b, const int32_t *force, mb_tally *tal
            mb_in_range(force[MB_FORCE_EXTRA], 0, planar ? b->i[MB_MEASURES] : 8);
 }
 
+static bool bushing_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    static const char *const NAMES[] = {"stiffness.x",  "damping.x",  "stiffness.y",  "damping.y",
+                                        "stiffness.z",  "damping.z",  "stiffness.rx", "damping.rx",
+                                        "stiffness.ry", "damping.ry", "stiffness.rz", "damping.rz"};
+    const bool planar = m->head[MB_PLANAR] != 0;
+    for (int k = 0; k < (planar ? 6 : 12); k++)
+        if (!mb_allow(fault, NAMES[planar && k > 3 ? k + 6 : k], m->p[force[MB_FORCE_P] + k], MB_ALLOWED_NOT_NEGATIVE))
+            return false;
+    return true;
+}
+
 /* Where marker j is as seen from i: its place x and its rotation R. */
 static void bushing_see_place(const mb_view *m, const int32_t *force, double t, mb_bushing *s) {
     double P_i[3], R_j[9], d[3], *R_i = s->R_i;
@@ -164,6 +175,7 @@ static int bushing_show(mb_view *m, const int32_t *force, double t, const double
 
 const mb_element mb_element_bushing = {.energy_kind = MB_ENERGY_ELASTIC,
                                        .check = bushing_check,
+                                       .sound = bushing_sound,
                                        .load = bushing_load,
                                        .energy = bushing_energy,
                                        .width = bushing_width,

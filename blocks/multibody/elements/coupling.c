@@ -230,6 +230,12 @@ static bool coupling_check(const bl_block *b, const int32_t *force, mb_tally *ta
     return record[MB_ROW_TYPE] == MB_ROW_COUPLING && record[MB_ROW_VALUE] == force[MB_FORCE_P];
 }
 
+static bool coupling_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const double *p = m->p + force[MB_FORCE_P];
+    return mb_allow(fault, "ratio", p[COUPLING_RATIO], MB_ALLOWED_NOT_ZERO) &&
+           mb_allow(fault, "offset", p[COUPLING_OFFSET], MB_ALLOWED_FINITE);
+}
+
 /* What passes from the first coordinate to the second. */
 static double coupling_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
@@ -256,6 +262,7 @@ static bool coupling_needs_solution(const int32_t *force, int32_t what) {
 }
 
 const mb_element mb_element_coupling = {.check = coupling_check,
+                                        .sound = coupling_sound,
                                         .power = coupling_power,
                                         .width = coupling_width,
                                         .show = coupling_show,

@@ -9,6 +9,13 @@ static bool friction_check(const bl_block *b, const int32_t *force, mb_tally *ta
     return mb_check_coordinate(b, force) && mb_check_numbers(b, force, FRICTION_NUMBERS);
 }
 
+static bool friction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const double *p = m->p + force[MB_FORCE_P];
+    return mb_allow(fault, "viscous", p[FRICTION_VISCOUS], MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "coulomb", p[FRICTION_COULOMB], MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "smoothing_speed", p[FRICTION_SMOOTHING], MB_ALLOWED_NOT_NEGATIVE);
+}
+
 static double friction_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
     (void)t, (void)x;
     const double *p = m->p + force[MB_FORCE_P]; /* the smoothing speed may have been set to none */
@@ -44,6 +51,7 @@ static int friction_show(mb_view *m, const int32_t *force, double t, const doubl
 
 const mb_element mb_element_friction = {.on_coordinate = true,
                                         .check = friction_check,
+                                        .sound = friction_sound,
                                         .load = friction_load,
                                         .loss = friction_loss,
                                         .width = friction_width,

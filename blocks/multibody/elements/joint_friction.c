@@ -3,7 +3,7 @@
  * A bearing presses on its pin with the normal load, in joint axes with z along the axis, about the middle of the bearing,
  *     N = √(F_x² + F_y²) + 2 √(M_x² + M_y²) / L                  couples tilt it: a pair of forces at the distance L
  *         + 2 |M_z| / d                                          in a prismatic joint: what keeps it from turning, across d
- * and rubs against the slip of its surfaces, which have the speeds ṡ and θ̇ d/2 and together w:
+ * and has friction against the slip of its surfaces, which have the speeds ṡ and θ̇ d/2 and together w:
  *     F_z = -f N ṡ tanh(w / w_s) / w,   M_z = -f N (d/2)² θ̇ tanh(w / w_s) / w
  * A revolute has no ṡ and a prismatic joint no θ̇: the formulas then reduce to those of [V]. The last term of N and the sharing of f
  * between the two directions of a cylindrical joint are ours.
@@ -19,44 +19,52 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { MB_RUB_PASSES = 1000 };
-static const double MB_RUB_TOLERANCE = 1e-13;
+enum { MB_JOINT_FRICTION_PASSES = 1000 };
+static const double MB_JOINT_FRICTION_TOLERANCE = 1e-13;
 
 typedef struct {
     double coefficient, smoothing, radius, length,
         width; /* length and width infinite where nothing tilts or turns it */
 } mb_bearing_size;
 
-static const int32_t *rub_record(const mb_view *m, int32_t number) {
-    return m->joint_frictions + number * MB_RUB_FIELDS;
+static const int32_t *joint_friction_record(const mb_view *m, int32_t number) {
+    return m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
 }
 
-static bool rub_slides(const int32_t *joint_friction) { return joint_friction[MB_RUB_KIND] != MB_RUB_REVOLUTE; }
-static bool rub_turns(const int32_t *joint_friction) { return joint_friction[MB_RUB_KIND] != MB_RUB_PRISMATIC; }
+static bool joint_friction_slides(const int32_t *joint_friction) {
+    return joint_friction[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_REVOLUTE;
+}
+static bool joint_friction_turns(const int32_t *joint_friction) {
+    return joint_friction[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_PRISMATIC;
+}
 
-static bool rub_coordinate_fits(const int32_t *head, int32_t place, int32_t sign) {
+static bool joint_friction_coordinate_fits(const int32_t *head, int32_t place, int32_t sign) {
     return mb_in_range(sign, -1, 2) && mb_in_range(place, 0, sign == 0 ? head[MB_MEASURES] : head[MB_NV]);
 }
 
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
     const int32_t *head = b->i, markers = head[MB_MARKERS], numbers = head[MB_PLANAR] ? 3 : 4;
-    if (!mb_in_range(joint_friction[MB_RUB_KIND], 0, head[MB_PLANAR] ? MB_RUB_CYLINDRICAL : MB_RUB_KINDS)) return false;
-    if (rub_slides(joint_friction) &&
-        !rub_coordinate_fits(head, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN]))
+    if (!mb_in_range(joint_friction[MB_JOINT_FRICTION_KIND], 0,
+                     head[MB_PLANAR] ? MB_JOINT_FRICTION_CYLINDRICAL : MB_JOINT_FRICTION_KINDS))
         return false;
-    if (rub_turns(joint_friction) &&
-        !rub_coordinate_fits(head, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN]))
+    if (joint_friction_slides(joint_friction) &&
+        !joint_friction_coordinate_fits(head, joint_friction[MB_JOINT_FRICTION_SLIDE],
+                                        joint_friction[MB_JOINT_FRICTION_SLIDE_SIGN]))
         return false;
-    return mb_in_range(joint_friction[MB_RUB_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
-           mb_in_range(joint_friction[MB_RUB_MARKER], -markers, markers) &&
-           mb_in_range(joint_friction[MB_RUB_MIDDLE], 0, markers) &&
-           mb_in_range(joint_friction[MB_RUB_P], 0, (int64_t)b->p_count - numbers + 1);
+    if (joint_friction_turns(joint_friction) &&
+        !joint_friction_coordinate_fits(head, joint_friction[MB_JOINT_FRICTION_TURN],
+                                        joint_friction[MB_JOINT_FRICTION_TURN_SIGN]))
+        return false;
+    return mb_in_range(joint_friction[MB_JOINT_FRICTION_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
+           mb_in_range(joint_friction[MB_JOINT_FRICTION_MARKER], -markers, markers) &&
+           mb_in_range(joint_friction[MB_JOINT_FRICTION_MIDDLE], 0, markers) &&
+           mb_in_range(joint_friction[MB_JOINT_FRICTION_P], 0, (int64_t)b->p_count - numbers + 1);
 }
 
 /* In a plane a pin has a diameter and a guide a length. */
-static mb_bearing_size rub_size(const mb_view *m, const int32_t *joint_friction) {
-    const double *p = m->p + joint_friction[MB_RUB_P];
-    const bool prismatic = joint_friction[MB_RUB_KIND] == MB_RUB_PRISMATIC;
+static mb_bearing_size joint_friction_size(const mb_view *m, const int32_t *joint_friction) {
+    const double *p = m->p + joint_friction[MB_JOINT_FRICTION_P];
+    const bool prismatic = joint_friction[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC;
     mb_bearing_size size = {
         .coefficient = p[0], .smoothing = p[1], .radius = 0.5 * p[2], .length = INFINITY, .width = INFINITY};
     if (!m->head[MB_PLANAR]) size.length = p[3];
@@ -65,71 +73,69 @@ static mb_bearing_size rub_size(const mb_view *m, const int32_t *joint_friction)
     return size;
 }
 
-bool mb_joint_friction_sound(const mb_view *m, int32_t number) {
-    const mb_bearing_size size = rub_size(m, rub_record(m, number));
-    return size.coefficient >= 0.0 && isfinite(size.coefficient) && size.smoothing > 0.0 && size.radius > 0.0 &&
-           size.length > 0.0 && size.width > 0.0;
-}
-
-static double rub_rate(const mb_view *m, int32_t place, int32_t sign, double t, const double *v) {
+static double joint_friction_rate(const mb_view *m, int32_t place, int32_t sign, double t, const double *v) {
     double second;
     return sign == 0 ? mb_measure_rate(m, place, t, &second) : sign * v[place];
 }
 
-static void rub_rates(const mb_view *m, const int32_t *joint_friction, double t, const double *v, double *slide,
-                      double *turn) {
-    *slide = rub_slides(joint_friction)
-                 ? rub_rate(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, v)
+static void joint_friction_rates(const mb_view *m, const int32_t *joint_friction, double t, const double *v,
+                                 double *slide, double *turn) {
+    *slide = joint_friction_slides(joint_friction)
+                 ? joint_friction_rate(m, joint_friction[MB_JOINT_FRICTION_SLIDE],
+                                       joint_friction[MB_JOINT_FRICTION_SLIDE_SIGN], t, v)
                  : 0.0;
-    *turn = rub_turns(joint_friction) ? rub_rate(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, v)
-                                      : 0.0;
+    *turn = joint_friction_turns(joint_friction)
+                ? joint_friction_rate(m, joint_friction[MB_JOINT_FRICTION_TURN],
+                                      joint_friction[MB_JOINT_FRICTION_TURN_SIGN], t, v)
+                : 0.0;
 }
 
 /* The efforts for a load of 1 N. */
-static void rub_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
-    const int32_t *joint_friction = rub_record(m, number);
-    const mb_bearing_size size = rub_size(m, joint_friction);
+static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
+    const int32_t *joint_friction = joint_friction_record(m, number);
+    const mb_bearing_size size = joint_friction_size(m, joint_friction);
     double slide, turn;
-    rub_rates(m, joint_friction, t, v, &slide, &turn);
+    joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
     const double slip = hypot(slide, turn * size.radius);
     const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(slip / size.smoothing) / slip;
-    m->rub.slide[number] = -share * slide;
-    m->rub.turn[number] = -share * size.radius * size.radius * turn;
+    m->friction.slide[number] = -share * slide;
+    m->friction.turn[number] = -share * size.radius * size.radius * turn;
 }
 
-static bool rub_rubs(const mb_view *m, int32_t number) {
-    return m->rub.slide[number] != 0.0 || m->rub.turn[number] != 0.0;
+static bool has_joint_friction(const mb_view *m, int32_t number) {
+    return m->friction.slide[number] != 0.0 || m->friction.turn[number] != 0.0;
 }
 
-static void rub_push(const mb_view *m, int32_t place, int32_t sign, double t, double effort, double *joint_force) {
+static void joint_friction_push(const mb_view *m, int32_t place, int32_t sign, double t, double effort,
+                                double *joint_force) {
     if (sign == 0) mb_measure_push(m, place, t, effort);
     else joint_force[place] += sign * effort;
 }
 
-static void rub_add(const mb_view *m, int32_t number, double t, double load, double *joint_force) {
-    const int32_t *joint_friction = rub_record(m, number);
-    if (rub_slides(joint_friction))
-        rub_push(m, joint_friction[MB_RUB_SLIDE], joint_friction[MB_RUB_SLIDE_SIGN], t, load * m->rub.slide[number],
-                 joint_force);
-    if (rub_turns(joint_friction))
-        rub_push(m, joint_friction[MB_RUB_TURN], joint_friction[MB_RUB_TURN_SIGN], t, load * m->rub.turn[number],
-                 joint_force);
+static void joint_friction_add(const mb_view *m, int32_t number, double t, double load, double *joint_force) {
+    const int32_t *joint_friction = joint_friction_record(m, number);
+    if (joint_friction_slides(joint_friction))
+        joint_friction_push(m, joint_friction[MB_JOINT_FRICTION_SLIDE], joint_friction[MB_JOINT_FRICTION_SLIDE_SIGN], t,
+                            load * m->friction.slide[number], joint_force);
+    if (joint_friction_turns(joint_friction))
+        joint_friction_push(m, joint_friction[MB_JOINT_FRICTION_TURN], joint_friction[MB_JOINT_FRICTION_TURN_SIGN], t,
+                            load * m->friction.turn[number], joint_force);
 }
 
-static void rub_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
-                           double *joint_force) {
+static void joint_friction_push_found(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                                      double *joint_force) {
     (void)q, (void)v;
     const int32_t number = force[MB_FORCE_LAW];
-    if (m->rub.load[number] != 0.0) rub_add(m, number, t, m->rub.load[number], joint_force);
+    if (m->friction.load[number] != 0.0) joint_friction_add(m, number, t, m->friction.load[number], joint_force);
 }
 
 /* How the bearing lies, which all passes share. In a plane it slides along x. */
 static void joint_friction_point(const mb_view *m, int32_t number, double t) {
-    const int32_t *joint_friction = rub_record(m, number), marker = joint_friction[MB_RUB_MARKER],
-                  middle = joint_friction[MB_RUB_MIDDLE];
-    const int z = m->head[MB_PLANAR] && joint_friction[MB_RUB_KIND] == MB_RUB_PRISMATIC ? 0 : 2;
-    const mb_bearing_size size = rub_size(m, joint_friction);
-    mb_joint_friction_frame *frame = &m->rub.frame[number];
+    const int32_t *joint_friction = joint_friction_record(m, number), marker = joint_friction[MB_JOINT_FRICTION_MARKER],
+                  middle = joint_friction[MB_JOINT_FRICTION_MIDDLE];
+    const int z = m->head[MB_PLANAR] && joint_friction[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC ? 0 : 2;
+    const mb_bearing_size size = joint_friction_size(m, joint_friction);
+    mb_joint_friction_frame *frame = &m->friction.frame[number];
     double R[9], P[3], P_middle[3];
     mb_marker_motion(m, marker < 0 ? -1 - marker : marker, t, P, NULL, NULL);
     mb_marker_motion(m, middle, t, P_middle, NULL, NULL);
@@ -143,39 +149,38 @@ static void joint_friction_point(const mb_view *m, int32_t number, double t) {
 }
 
 /* What of a reaction presses: F_x, F_y, M_x, M_y, M_z in joint axes, about the middle of the bearing. */
-static void rub_reaction(const mb_view *m, int32_t number, double *parts) {
-    const int32_t *joint_friction = rub_record(m, number);
-    const mb_joint_friction_frame *frame = &m->rub.frame[number];
+static void joint_friction_reaction(const mb_view *m, int32_t number, double *parts) {
+    const int32_t *joint_friction = joint_friction_record(m, number);
+    const mb_joint_friction_frame *frame = &m->friction.frame[number];
     double F[3], N[3];
-    mb_reaction(m, joint_friction[MB_RUB_REACTION], joint_friction[MB_RUB_MARKER], F, N);
+    mb_reaction(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint_friction[MB_JOINT_FRICTION_MARKER], F, N);
     mb_add_cross(frame->arm, F, N);
     parts[0] = mb_dot(frame->x, F), parts[1] = mb_dot(frame->y, F);
     parts[2] = mb_dot(frame->x, N), parts[3] = mb_dot(frame->y, N), parts[4] = mb_dot(frame->z, N);
 }
 
-static double rub_load(const mb_view *m, int32_t number, const double *parts) {
-    const mb_joint_friction_frame *frame = &m->rub.frame[number];
+static double joint_friction_load(const mb_view *m, int32_t number, const double *parts) {
+    const mb_joint_friction_frame *frame = &m->friction.frame[number];
     return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) +
            frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) + frame->twist * fabs(parts[4]);
 }
 
-/* The same mechanism at rest and without weight: its solutions can be superposed on another solution. */
-static mb_view rub_at_rest(const mb_view *m) {
+mb_view mb_view_at_rest(const mb_view *m) {
     mb_view still = *m;
-    still.link = m->rub.still;
+    still.link = m->friction.still;
     memcpy(still.link, m->link, (size_t)m->link_count * sizeof *still.link);
     for (int32_t l = 0; l < m->link_count; l++) {
         memset(still.link[l].w, 0, sizeof still.link[l].w);
         memset(still.link[l].v, 0, sizeof still.link[l].v);
     }
     memset(still.gravity, 0, sizeof still.gravity);
-    still.force = m->rub.force;
-    still.bias = m->rub.no_bias;
+    still.force = m->friction.force;
+    still.bias = m->friction.no_bias;
     memset(still.bias, 0, (size_t)m->row_count * sizeof(double));
     return still;
 }
 
-static void rub_clear(mb_view *still) {
+void mb_clear_links(mb_view *still) {
     for (int32_t l = 0; l < still->link_count; l++) {
         mb_link_state *s = &still->link[l];
         memset(s->F, 0, sizeof s->F);
@@ -186,7 +191,7 @@ static void rub_clear(mb_view *still) {
 }
 
 /* The wrenches through the joints, with what acts on the links there already. */
-static void rub_wrenches(mb_view *still) {
+static void joint_friction_wrenches(mb_view *still) {
     mb_set_accelerations(still, still->acceleration);
     mb_push_multipliers(still);
     mb_bias_forces(still, still->step);
@@ -194,86 +199,92 @@ static void rub_wrenches(mb_view *still) {
 
 /* Wrenches without friction. With closures, the links hold the effect of loads and velocities only; without closures they hold
    the complete wrenches. */
-static void rub_base(mb_view *m, mb_view *still) {
+static void joint_friction_base(mb_view *m, mb_view *still) {
     if (m->row_count == 0) {
         mb_bias_forces(m, m->step);
         return;
     }
-    rub_clear(still);
-    rub_wrenches(still);
+    mb_clear_links(still);
+    joint_friction_wrenches(still);
     for (int32_t l = 0; l < m->link_count; l++) {
         mb_add(still->link[l].F, m->link[l].F);
         mb_add(still->link[l].N, m->link[l].N);
     }
 }
 
-/* Response to the friction of a load of 1 N in one joint: v', λ, and the change of the reactions of all joints with friction. */
-static void rub_respond(mb_view *still, int32_t number, double t) {
-    const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = rub_record(still, number);
-    double change, *bias = still->step;
-    still->acceleration = still->rub.acceleration + (int64_t)number * still->nv;
-    still->lambda = still->rub.lambda + (int64_t)number * still->row_count;
-    memset(still->force, 0, (size_t)still->nv * sizeof(double));
-    rub_clear(still);
-    rub_add(still, number, t, 1.0, still->force);
-    if (joint_friction[MB_RUB_REACTION] >=
-        still->link_count) { /* a pair of forces on two links acts on all joints between them */
+void mb_respond(mb_view *still, bool on_links, double least) {
+    double *bias = still->step;
+    if (on_links) {
         mb_bias_forces(still, bias);
         for (int32_t k = 0; k < still->nv; k++) still->force[k] -= bias[k];
     }
     if (still->row_count > 0) {
-        (void)mb_solve_rows(still, 1.0, &change);
+        (void)mb_solve_rows(still, least);
     } else {
         memcpy(still->acceleration, still->force, (size_t)still->nv * sizeof(double));
         mb_solve(still, still->acceleration);
     }
-    rub_clear(still);
-    rub_add(still, number, t, 1.0, still->force);
-    rub_wrenches(still);
+}
+
+/* Response to the friction of a load of 1 N in one joint: v', λ, and the change of the reactions of all joints with friction. */
+static void joint_friction_respond(mb_view *still, int32_t number, double t) {
+    const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = joint_friction_record(still, number);
+    still->acceleration = still->friction.acceleration + (int64_t)number * still->nv;
+    still->lambda = still->friction.lambda + (int64_t)number * still->row_count;
+    memset(still->force, 0, (size_t)still->nv * sizeof(double));
+    mb_clear_links(still);
+    joint_friction_add(still, number, t, 1.0, still->force);
+    /* A pair of forces on two links acts on all joints between them. */
+    mb_respond(still, joint_friction[MB_JOINT_FRICTION_REACTION] >= still->link_count, 1.0);
+    mb_clear_links(still);
+    joint_friction_add(still, number, t, 1.0, still->force);
+    joint_friction_wrenches(still);
     mb_share(still);
     for (int32_t k = 0; k < count; k++)
-        rub_reaction(still, k, still->rub.response + ((int64_t)number * count + k) * MB_RUB_PARTS);
+        joint_friction_reaction(still, k,
+                                still->friction.response + ((int64_t)number * count + k) * MB_JOINT_FRICTION_PARTS);
 }
 
 /* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
-static double rub_pass(mb_view *m, int32_t *whose) {
+static double joint_friction_pass(mb_view *m, int32_t *whose) {
     const int32_t count = m->head[MB_JOINT_FRICTIONS];
     double most = -1.0;
     for (int32_t k = 0; k < count; k++) {
-        double parts[MB_RUB_PARTS];
-        memcpy(parts, m->rub.base + k * MB_RUB_PARTS, sizeof parts);
+        double parts[MB_JOINT_FRICTION_PARTS];
+        memcpy(parts, m->friction.base + k * MB_JOINT_FRICTION_PARTS, sizeof parts);
         for (int32_t n = 0; n < count; n++) {
-            if (!rub_rubs(m, n)) continue;
-            const double *response = m->rub.response + ((int64_t)n * count + k) * MB_RUB_PARTS;
-            for (int c = 0; c < MB_RUB_PARTS; c++) parts[c] += m->rub.load[n] * response[c];
+            if (!has_joint_friction(m, n)) continue;
+            const double *response = m->friction.response + ((int64_t)n * count + k) * MB_JOINT_FRICTION_PARTS;
+            for (int c = 0; c < MB_JOINT_FRICTION_PARTS; c++) parts[c] += m->friction.load[n] * response[c];
         }
-        const double load = rub_load(m, k, parts), change = fabs(load - m->rub.load[k]);
-        m->rub.load[k] = load;
+        const double load = joint_friction_load(m, k, parts), change = fabs(load - m->friction.load[k]);
+        m->friction.load[k] = load;
         if (!(change <= most)) most = change, *whose = k;
     }
     return most;
 }
 
 /* Passes until the loads no longer change. Returns whether they come to that. */
-static bool rub_find_loads(mb_view *m) {
+static bool joint_friction_find_loads(mb_view *m) {
     int32_t whose = 0;
-    for (int pass = 0; pass < MB_RUB_PASSES; pass++) {
-        const double change = rub_pass(m, &whose), most = mb_largest(m->rub.load, m->head[MB_JOINT_FRICTIONS]);
+    for (int pass = 0; pass < MB_JOINT_FRICTION_PASSES; pass++) {
+        const double change = joint_friction_pass(m, &whose),
+                     most = mb_largest(m->friction.load, m->head[MB_JOINT_FRICTIONS]);
         if (!isfinite(most)) break;
-        if (change <= MB_RUB_TOLERANCE * most) return true;
+        if (change <= MB_JOINT_FRICTION_TOLERANCE * most) return true;
     }
-    m->endless = whose;
+    m->diverging_friction = whose;
     return false;
 }
 
 /* Adds the response to friction under the computed loads to v', λ and the accelerations of the links. */
-static void rub_superpose(mb_view *m) {
+static void joint_friction_superpose(mb_view *m) {
     double *more = m->step;
     memset(more, 0, (size_t)m->nv * sizeof(double));
     for (int32_t n = 0; n < m->head[MB_JOINT_FRICTIONS]; n++) {
-        if (!rub_rubs(m, n)) continue;
-        const double load = m->rub.load[n], *response = m->rub.acceleration + (int64_t)n * m->nv;
-        const double *lambda = m->rub.lambda + (int64_t)n * m->row_count;
+        if (!has_joint_friction(m, n)) continue;
+        const double load = m->friction.load[n], *response = m->friction.acceleration + (int64_t)n * m->nv;
+        const double *lambda = m->friction.lambda + (int64_t)n * m->row_count;
         for (int32_t k = 0; k < m->nv; k++) more[k] += load * response[k];
         for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += load * lambda[k];
     }
@@ -281,21 +292,21 @@ static void rub_superpose(mb_view *m) {
     mb_set_accelerations(m, more);
 }
 
-bool mb_rub(mb_view *m, double t, const double *v) {
+bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
     const int32_t count = m->head[MB_JOINT_FRICTIONS];
     if (count == 0) return true;
     bool any = false;
     mb_share_prepare(m);
-    mb_view still = rub_at_rest(m);
-    rub_base(m, &still);
+    mb_view still = mb_view_at_rest(m);
+    joint_friction_base(m, &still);
     mb_share(m);
     for (int32_t k = 0; k < count; k++) {
-        double *base = m->rub.base + k * MB_RUB_PARTS;
+        double *base = m->friction.base + k * MB_JOINT_FRICTION_PARTS;
         joint_friction_point(m, k, t);
-        rub_reaction(m, k, base);
-        m->rub.load[k] = rub_load(m, k, base);
-        rub_unit_efforts(m, k, t, v);
-        any = any || rub_rubs(m, k);
+        joint_friction_reaction(m, k, base);
+        m->friction.load[k] = joint_friction_load(m, k, base);
+        joint_friction_unit_efforts(m, k, t, v);
+        any = any || has_joint_friction(m, k);
     }
     if (!any) return true;
     if (m->row_count == 0) { /* the recursion of a tree has left no factors */
@@ -304,63 +315,65 @@ bool mb_rub(mb_view *m, double t, const double *v) {
         if (!mb_factor(m)) return false;
     }
     for (int32_t k = 0; k < count; k++)
-        if (rub_rubs(m, k)) rub_respond(&still, k, t);
-    if (!rub_find_loads(m)) return false;
-    rub_superpose(m);
+        if (has_joint_friction(m, k)) joint_friction_respond(&still, k, t);
+    if (!joint_friction_find_loads(m)) return false;
+    joint_friction_superpose(m);
     return true;
 }
 
-static bool rub_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+static bool joint_friction_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
     return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8) &&
            mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_JOINT_FRICTIONS]);
 }
 
-static bool rub_sound(const mb_view *m, const int32_t *force) {
-    return mb_joint_friction_sound(m, force[MB_FORCE_LAW]);
+static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const int32_t *record = joint_friction_record(m, force[MB_FORCE_LAW]);
+    const double *p = m->p + record[MB_JOINT_FRICTION_P];
+    const bool planar = m->head[MB_PLANAR] != 0,
+               guide = planar && record[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC;
+    return mb_allow(fault, "coefficient", p[0], MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "smoothing_speed", p[1], MB_ALLOWED_POSITIVE) &&
+           mb_allow(fault, guide ? "length" : "diameter", p[2], MB_ALLOWED_POSITIVE) &&
+           (planar || mb_allow(fault, "length", p[3], MB_ALLOWED_POSITIVE));
 }
 
-static int rub_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
-    return mb_fail_joint_friction(b, m, m->forces[number * MB_FORCE_FIELDS + MB_FORCE_LAW], t);
-}
-
-static double rub_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+static double joint_friction_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
     const int32_t number = force[MB_FORCE_LAW];
-    const double load_found = m->rub.load[number];
+    const double load_found = m->friction.load[number];
     double slide, turn;
-    rub_rates(m, rub_record(m, number), t, v, &slide, &turn);
-    return -(load_found * m->rub.slide[number]) * slide - load_found * m->rub.turn[number] * turn;
+    joint_friction_rates(m, joint_friction_record(m, number), t, v, &slide, &turn);
+    return -(load_found * m->friction.slide[number]) * slide - load_found * m->friction.turn[number] * turn;
 }
 
-static int32_t rub_width(const int32_t *force, int32_t what) {
+static int32_t joint_friction_width(const int32_t *force, int32_t what) {
     (void)force;
     return mb_in_range(what, 0, MB_JOINT_FRICTION_QUANTITIES) ? 1 : -1;
 }
 
-static int rub_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
-                    double *y) {
+static int joint_friction_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                               int32_t what, double *y) {
     const int32_t number = force[MB_FORCE_LAW];
-    const double load_found = m->rub.load[number];
+    const double load_found = m->friction.load[number];
     switch (what) {
-        case MB_JOINT_FRICTION_FORCE: *y = load_found * m->rub.slide[number]; break;
-        case MB_JOINT_FRICTION_TORQUE: *y = load_found * m->rub.turn[number]; break;
+        case MB_JOINT_FRICTION_FORCE: *y = load_found * m->friction.slide[number]; break;
+        case MB_JOINT_FRICTION_TORQUE: *y = load_found * m->friction.turn[number]; break;
         case MB_JOINT_FRICTION_LOAD: *y = load_found; break;
-        default: *y = rub_loss(m, force, t, q, v);
+        default: *y = joint_friction_loss(m, force, t, q, v);
     }
     return BL_OK;
 }
 
-static bool rub_needs_solution(const int32_t *force, int32_t what) {
+static bool joint_friction_needs_solution(const int32_t *force, int32_t what) {
     (void)force, (void)what;
     return true;
 }
 
-const mb_element mb_element_joint_friction = {.check = rub_check,
-                                              .sound = rub_sound,
-                                              .refuse = rub_refuse,
-                                              .load = rub_push_found,
-                                              .loss = rub_loss,
-                                              .width = rub_width,
-                                              .show = rub_show,
-                                              .needs_solution = rub_needs_solution};
+const mb_element mb_element_joint_friction = {.check = joint_friction_check,
+                                              .sound = joint_friction_sound,
+                                              .load = joint_friction_push_found,
+                                              .loss = joint_friction_loss,
+                                              .width = joint_friction_width,
+                                              .show = joint_friction_show,
+                                              .needs_solution = joint_friction_needs_solution};

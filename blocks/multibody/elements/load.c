@@ -9,6 +9,18 @@ static bool applied_check(const bl_block *b, const int32_t *force, mb_tally *tal
            mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
+static bool applied_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    static const char *const NAMES[2][3] = {{"force.x", "force.y", "force.z"}, {"torque.x", "torque.y", "torque.z"}};
+    const int turns = force[MB_FORCE_TYPE] == MB_TORQUE;
+    for (int k = 0; k < 3; k++) /* with axes of the marker it is a single component */
+        if (!mb_allow_law(fault, m, force[MB_FORCE_LAW] + k,
+                          force[MB_FORCE_EXTRA] != MB_AXES_MARKER ? NAMES[turns][k]
+                          : turns                                 ? "torque"
+                                                                  : "force"))
+            return false;
+    return true;
+}
+
 /* A force or torque in world axes, and where it acts. */
 static void applied_see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P) {
     const int32_t i = force[MB_FORCE_I], link = mb_link_of(m, i), axes = force[MB_FORCE_EXTRA];
@@ -71,12 +83,16 @@ static int applied_show(mb_view *m, const int32_t *force, double t, const double
     return BL_OK;
 }
 
-const mb_element mb_element_force = {.check = applied_check,
+const mb_element mb_element_force = {.law_count = 3,
+                                     .check = applied_check,
+                                     .sound = applied_sound,
                                      .load = applied_load_force,
                                      .source = applied_force_power,
                                      .width = applied_width,
                                      .show = applied_show};
-const mb_element mb_element_torque = {.check = applied_check,
+const mb_element mb_element_torque = {.law_count = 3,
+                                      .check = applied_check,
+                                      .sound = applied_sound,
                                       .load = applied_load_torque,
                                       .source = applied_torque_power,
                                       .width = applied_width,

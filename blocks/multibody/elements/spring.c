@@ -23,6 +23,13 @@ static bool spring_check(const bl_block *b, const int32_t *force, mb_tally *tall
            mb_in_range(force[MB_FORCE_EXTRA], 0, 8);
 }
 
+static bool spring_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const int32_t law = force[MB_FORCE_LAW];
+    return mb_allow_law(fault, m, law, "stiffness") && mb_allow_law(fault, m, law + 1, "damping") &&
+           mb_allow_law(fault, m, law + 2, "force") &&
+           mb_allow(fault, "free_length", m->p[force[MB_FORCE_P]], MB_ALLOWED_NOT_NEGATIVE);
+}
+
 /* Returns whether its length is nonzero; otherwise the direction is undefined and the force is 0. */
 static bool spring_see(const mb_view *m, const int32_t *force, double t, mb_spring *s) {
     double V_i[3], V_j[3], dd[3];
@@ -91,8 +98,10 @@ static int spring_show(mb_view *m, const int32_t *force, double t, const double 
     return BL_OK;
 }
 
-const mb_element mb_element_spring = {.energy_kind = MB_ENERGY_ELASTIC,
+const mb_element mb_element_spring = {.law_count = 3,
+                                      .energy_kind = MB_ENERGY_ELASTIC,
                                       .check = spring_check,
+                                      .sound = spring_sound,
                                       .load = spring_load,
                                       .energy = spring_energy,
                                       .source = spring_actuator_power,

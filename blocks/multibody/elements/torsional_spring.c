@@ -16,6 +16,13 @@ static bool torsion_check(const bl_block *b, const int32_t *force, mb_tally *tal
     return mb_check_coordinate(b, force) && mb_check_numbers(b, force, 1) && mb_check_laws(b, force, 3);
 }
 
+static bool torsion_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const int32_t law = force[MB_FORCE_LAW];
+    return mb_allow_law(fault, m, law, "stiffness") && mb_allow_law(fault, m, law + 1, "damping") &&
+           mb_allow_law(fault, m, law + 2, "torque") &&
+           mb_allow(fault, "free_angle", m->p[force[MB_FORCE_P]], MB_ALLOWED_FINITE);
+}
+
 static double torsion_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
     return -mb_spring_effort(m, force, t, x, v);
 }
@@ -52,9 +59,11 @@ static int torsion_show(mb_view *m, const int32_t *force, double t, const double
     return BL_OK;
 }
 
-const mb_element mb_element_torsional_spring = {.on_coordinate = true,
+const mb_element mb_element_torsional_spring = {.law_count = 3,
+                                                .on_coordinate = true,
                                                 .energy_kind = MB_ENERGY_ELASTIC,
                                                 .check = torsion_check,
+                                                .sound = torsion_sound,
                                                 .load = torsion_load,
                                                 .energy = torsion_energy,
                                                 .source = torsion_actuator_power,

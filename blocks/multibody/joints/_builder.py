@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....errors import DiagramError, name_list
+from ...core._ports import Matrix, Numbers
 from ..system._bodies import Body, Marker
 from ..system._parts import Parts
 from ..system._reading import read_direction
@@ -35,8 +36,8 @@ class JointBuilder(Parts):
         name: str,
         first: End,
         second: End,
-        at: Any = None,
-        axis: Any = None,
+        at: Numbers | None = None,
+        axis: Matrix | None = None,
         length: float | None = None,
     ) -> Joint:
         """Add a joint; see its public methods."""
@@ -61,7 +62,13 @@ class JointBuilder(Parts):
         return self._add(Joint(name, kind, first, second, frame_i, frame_j, length))
 
     def _make_markers(
-        self, kind: JointKind, name: str, first: Body, second: Body, at: Any, axis: Any
+        self,
+        kind: JointKind,
+        name: str,
+        first: Body,
+        second: Body,
+        at: Numbers | None,
+        axis: Matrix | None,
     ) -> tuple[Marker, Marker]:
         """Add a marker to each body at one point in the world, both with the same axes."""
         if at is None:
@@ -91,7 +98,11 @@ class JointBuilder(Parts):
         return made[0], made[1]
 
     def _rotations(
-        self, kind: JointKind, name: str, bodies: tuple[Body, Body], axis: Any
+        self,
+        kind: JointKind,
+        name: str,
+        bodies: tuple[Body, Body],
+        axis: Matrix | None,
     ) -> tuple[Any, Any]:
         """Return the rotations of two new markers on their bodies, as `Body.marker` takes them."""
         if axis is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .... import _contract as contract
+from ...core._ports import Numbers
 from ..drawing._strokes import GROUND_LAYER, INK, STEEL, Stroke, rounded
 from ..drawing._symbols import JointView, draw_bar, draw_walls, mount_pedestal
 from ..system._reading import suggest_keywords
@@ -53,7 +52,7 @@ CYLINDRICAL = JointKind(
             Chain(((SLIDE, 0), (TURN, 0)), 0, ((0, 1, 0.0), (1, 1, 0.0))),
             Chain(((SLIDE, 0), (TURN, 0)), 0, ((0, -1, 0.0), (1, -1, 0.0))),
         ),
-        friction_kind=contract.MB_RUB_CYLINDRICAL,
+        friction_kind=contract.MB_JOINT_FRICTION_CYLINDRICAL,
     ),
     planar="use a prismatic or a guide",
     draw=_draw,
@@ -67,7 +66,13 @@ class CylindricalMethods(JointBuilder):
 
     @suggest_keywords
     def cylindrical(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Add a cylindrical joint; coordinates: displacement along z, angle about z."""
         return self._joint(CYLINDRICAL, name, first, second, at, axis)

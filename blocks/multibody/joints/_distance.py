@@ -19,7 +19,7 @@ def _draw(view: JointView) -> list[Stroke]:
     return [line, *(Stroke(circle(end, 3.6 * view.size), INK, WHITE, 1.2) for end in ends)]
 
 
-# It only closes loops: five freedoms are no chain of elementary joints.
+# It only closes loops: five freedoms are not a chain of elementary joints.
 DISTANCE = JointKind(
     "distance",
     spatial=JointType((Row("SS"),)),

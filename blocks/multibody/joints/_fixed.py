@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ...core._ports import Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, across, hatch, rectangle
 from ..drawing._symbols import JointView
 from ..system._reading import suggest_keywords
@@ -45,7 +44,7 @@ class FixedMethods(JointBuilder):
     """Adds fixed joints."""
 
     @suggest_keywords
-    def fixed(self, name: str, first: End, second: End, *, at: Any = None) -> Joint:
+    def fixed(self, name: str, first: End, second: End, *, at: Numbers | None = None) -> Joint:
         """Connect two markers rigidly.
 
         All joints accept two markers, or two bodies and a point ``at=`` in the world (with

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ...core._ports import Numbers
 from ..drawing._strokes import GROUND_LAYER, INK, WHITE, Stroke, circle, rounded, unit
 from ..drawing._symbols import JointView, draw_walls, mount_pedestal
 from ..system._reading import suggest_keywords
@@ -71,7 +70,13 @@ class GuideMethods(JointBuilder):
 
     @suggest_keywords
     def guide(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Hold a point, the second marker, on a line, z of the first (x if planar).
 

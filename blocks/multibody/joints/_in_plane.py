@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...core._ports import Numbers
 from ..drawing._strokes import INK, Stroke, circle
 from ..drawing._symbols import JointView, draw_sheets, mount_nothing
 from ..system._reading import suggest_keywords
@@ -36,7 +35,13 @@ class InPlaneMethods(JointBuilder):
 
     @suggest_keywords
     def in_plane(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Hold a point, the second marker, in the plane normal to z of the first.
 

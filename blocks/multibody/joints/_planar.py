@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...core._ports import Numbers
 from ..drawing._strokes import Stroke
 from ..drawing._symbols import JointView, draw_sheets, mount_nothing
 from ..system._reading import suggest_keywords
@@ -56,7 +55,13 @@ class PlanarMethods(JointBuilder):
 
     @suggest_keywords
     def planar_joint(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Hold two markers in a plane normal to z; coordinates: along x, along y, angle about z."""
         return self._joint(PLANAR_JOINT, name, first, second, at, axis)

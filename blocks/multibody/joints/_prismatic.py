@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .... import _contract as contract
+from ...core._ports import Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, across, hatch, rectangle, unit
 from ..drawing._symbols import JointView, draw_bar, mount_pedestal
 from ..system._reading import suggest_keywords
@@ -62,7 +61,7 @@ PRISMATIC = JointKind(
             Chain(((SLIDE, 0),), 0, ((0, -1, 0.0),)),
         ),
         frames="held",
-        friction_kind=contract.MB_RUB_PRISMATIC,
+        friction_kind=contract.MB_JOINT_FRICTION_PRISMATIC,
     ),
     planar=JointType(
         (Row("angle"), Row("d2", "g_i")),
@@ -72,7 +71,7 @@ PRISMATIC = JointKind(
             Chain(((SLIDE, 1),), 2, ((0, -1, 0.0),)),
         ),
         frames="held",
-        friction_kind=contract.MB_RUB_PRISMATIC,
+        friction_kind=contract.MB_JOINT_FRICTION_PRISMATIC,
         friction_sizes=("length",),
     ),
     draw=_draw,
@@ -86,7 +85,13 @@ class PrismaticMethods(JointBuilder):
 
     @suggest_keywords
     def prismatic(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Add a slide along the z axes of two markers (x in a plane); coordinate: displacement."""
         return self._joint(PRISMATIC, name, first, second, at, axis)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .... import _contract as contract
+from ...core._ports import Numbers
 from ..drawing._strokes import Stroke
 from ..drawing._symbols import JointView, mount_pedestal
 from ..system._reading import suggest_keywords
@@ -27,7 +26,7 @@ REVOLUTE = JointKind(
         (*POINT, *PARALLEL),
         (ANGLE,),
         _CHAINS,
-        friction_kind=contract.MB_RUB_REVOLUTE,
+        friction_kind=contract.MB_JOINT_FRICTION_REVOLUTE,
     ),
     planar=JointType(
         POINT[:2],
@@ -35,7 +34,7 @@ REVOLUTE = JointKind(
         _CHAINS,
         frames="given",
         takes_axis=False,
-        friction_kind=contract.MB_RUB_REVOLUTE,
+        friction_kind=contract.MB_JOINT_FRICTION_REVOLUTE,
         friction_sizes=("diameter",),
     ),
     draw=_draw,
@@ -48,7 +47,13 @@ class RevoluteMethods(JointBuilder):
 
     @suggest_keywords
     def revolute(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Numbers | None = None,
     ) -> Joint:
         """Add a hinge about the z axes of two markers; coordinate: the angle of x about z."""
         return self._joint(REVOLUTE, name, first, second, at, axis)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...core._ports import Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, circle
 from ..drawing._symbols import JointView, mount_pedestal
 from ..system._reading import suggest_keywords
@@ -31,6 +30,6 @@ class SphericalMethods(JointBuilder):
     """Adds spherical joints."""
 
     @suggest_keywords
-    def spherical(self, name: str, first: End, second: End, *, at: Any = None) -> Joint:
+    def spherical(self, name: str, first: End, second: End, *, at: Numbers | None = None) -> Joint:
         """Add a ball joint; it has no simple coordinates."""
         return self._joint(SPHERICAL, name, first, second, at)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DiagramError
+from ...core._ports import Matrix, Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, circle
 from ..drawing._symbols import JointView, mount_pedestal
 from ..system._bodies import Body, Marker
@@ -97,7 +98,13 @@ class UniversalMethods(JointBuilder):
 
     @suggest_keywords
     def universal(
-        self, name: str, first: End, second: End, *, at: Any = None, axis: Any = None
+        self,
+        name: str,
+        first: End,
+        second: End,
+        *,
+        at: Numbers | None = None,
+        axis: Matrix | None = None,
     ) -> Joint:
         """Add a universal joint with rotations about z of the first marker and z of the second.
 

@@ -1,15 +1,15 @@
 /* Diagnostics of a mechanism: joints that cannot be closed, velocities that violate the joints, steps that are too large.
  *
  * Joints have names only for this: one string for each link (that of the tree joint whose chain ends there, else empty),
- * then one for each closure; bearings and contacts follow, then friction from reactions, bodies, laws that prescribe motion, and
- * prescribed initial values. A tree joint is always closed: only closures can stay open. */
+ * then one for each closure; elements follow, then bodies, laws that prescribe motion, and prescribed initial values. A tree joint is always closed: only closures can stay open. */
+#include <stdio.h>
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
 
 enum {
     MB_NAME_SIZE = 64,
-    MB_MONITOR_JOINTS = 3, /* longer lists are not useful */
+    MB_NAMED_GAPS = 3, /* longer lists are not useful */
     MB_SEARCH_LIMIT = 2000,
 };
 
@@ -21,7 +21,7 @@ static const double ROUNDING = 1e-12;
 /* Velocities are reported if they violate the joints by more than this fraction of the largest one. */
 static const double PRINTED_DIGITS = 1e-4;
 /* Positions are reported if they changed by more than this fraction of the size, or by more than this in rad. */
-static const double MONITOR_MOVED = 1e-3;
+static const double REPORTED_MOTION = 1e-3;
 /* A position is next to a singular one if closing a gap takes a motion that is larger than the gap by this factor. */
 static const double SINGULAR = 10.0;
 
@@ -92,21 +92,21 @@ static mb_gap closure_gap(const mb_view *m, int32_t number, const double *rows) 
 typedef struct {
     int32_t joint; /* number of a name */
     mb_gap gap;
-} mb_monitor;
+} mb_named_gap;
 
-static void keep_largest(mb_monitor *told, int32_t joint, mb_gap gap) {
-    mb_monitor item = {joint, gap};
-    for (int n = 0; n < MB_MONITOR_JOINTS; n++) {
-        if (!(gap_size(item.gap) > gap_size(told[n].gap))) continue;
-        const mb_monitor smaller = told[n];
-        told[n] = item;
+static void keep_largest(mb_named_gap *gaps, int32_t joint, mb_gap gap) {
+    mb_named_gap item = {joint, gap};
+    for (int n = 0; n < MB_NAMED_GAPS; n++) {
+        if (!(gap_size(item.gap) > gap_size(gaps[n].gap))) continue;
+        const mb_named_gap smaller = gaps[n];
+        gaps[n] = item;
         item = smaller;
     }
 }
 
-static void find_open(const mb_view *m, const double *rows, mb_monitor *told) {
-    memset(told, 0, MB_MONITOR_JOINTS * sizeof *told);
-    for (int32_t c = 0; c < m->cut_count; c++) keep_largest(told, m->link_count + c, closure_gap(m, c, rows));
+static void find_open(const mb_view *m, const double *rows, mb_named_gap *gaps) {
+    memset(gaps, 0, MB_NAMED_GAPS * sizeof *gaps);
+    for (int32_t c = 0; c < m->cut_count; c++) keep_largest(gaps, m->link_count + c, closure_gap(m, c, rows));
 }
 
 static void log_gap(const bl_block *b, mb_gap gap, const char *rate) {
@@ -116,13 +116,13 @@ static void log_gap(const bl_block *b, mb_gap gap, const char *rate) {
     if (gap.angle > least) bl_log(b, "%.3g rad%s", gap.angle, rate);
 }
 
-static void log_joints(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb,
+static void log_joints(const bl_block *b, const mb_view *m, const mb_named_gap *gaps, const char *verb,
                        const char *rate) {
-    for (int n = 0; n < MB_MONITOR_JOINTS && gap_size(told[n].gap) > 1e-2 * gap_size(told[0].gap); n++) {
+    for (int n = 0; n < MB_NAMED_GAPS && gap_size(gaps[n].gap) > 1e-2 * gap_size(gaps[0].gap); n++) {
         char name[MB_NAME_SIZE];
-        joint_name(m, told[n].joint, name);
+        joint_name(m, gaps[n].joint, name);
         bl_log(b, "%s`%s` %s ", n > 0 ? ", " : "", name, verb);
-        log_gap(b, told[n].gap, rate);
+        log_gap(b, gaps[n].gap, rate);
     }
 }
 
@@ -168,7 +168,8 @@ static void log_singular(const bl_block *b, double size) {
 
 /* Brings q where the closures are least open: downhill along what mb_project would do, each step only as far as it helps. */
 void mb_close_best(mb_view *m, double t, double *q, const double *v) {
-    double *start = m->kept, *full = m->kept + m->nq, *part = full + m->nv, *weights = m->lambda, fraction = 1.0;
+    double *start = m->saved_state, *full = m->saved_state + m->nq, *part = full + m->nv, *weights = m->lambda,
+           fraction = 1.0;
     for (int iteration = 0; iteration < MB_SEARCH_LIMIT; iteration++) {
         mb_kinematics(m, t, q, v);
         if (!mb_refactor(m)) return;
@@ -191,34 +192,46 @@ void mb_close_best(mb_view *m, double t, double *q, const double *v) {
 }
 
 int mb_fail_assembly(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
-    mb_monitor told[MB_MONITOR_JOINTS];
+    mb_named_gap gaps[MB_NAMED_GAPS];
     mb_kinematics(m, t, q, v);
-    find_open(m, m->phi, told);
+    find_open(m, m->phi, gaps);
     bl_log(b, "it cannot be assembled at t = %.9g s: ", t);
-    log_joints(b, m, told, "stays open by", "");
+    log_joints(b, m, gaps, "stays open by", "");
     return bl_log_error(
         b,
         " with the other joints closed. Change a length or an axis there, or give positions nearer to a closed pose.");
 }
 
-/* Bearings and contacts have their names after those of the closures. */
+/* Elements have their names after those of the closures. */
 static void force_name(const mb_view *m, int32_t number, char *out) {
-    int32_t before = 0;
-    for (int32_t n = 0; n < number; n++) before += mb_element_of(mb_force_record(m, n))->named;
-    joint_name(m, m->link_count + m->cut_count + before, out);
+    joint_name(m, m->link_count + m->cut_count + number, out);
 }
 
-int mb_fail_contact(const bl_block *b, const mb_view *m, int32_t number) {
+void mb_describe_event(const bl_block *b, const mb_view *m, int32_t crossing, char *text, size_t size) {
+    static const char *const KINDS[] = {"touches", "leaves", "rebounds", "sticks", "slips", "reverses", "law"};
+    _Static_assert(sizeof KINDS / sizeof *KINDS == MB_EVENT_KINDS, "a name for each kind");
+    char name[MB_NAME_SIZE];
+    const int32_t kind = crossing % MB_EVENT_KINDS, number = crossing / MB_EVENT_KINDS;
+    if (crossing < 0) return;
+    if (kind == MB_EVENT_LAW) {
+        snprintf(text, size, "%s", KINDS[kind]);
+    } else if (number < b->i[MB_FORCES]) {
+        force_name(m, number, name);
+        snprintf(text, size, "%s: %s", name, KINDS[kind]);
+    }
+}
+
+static void log_fault(const bl_block *b, const mb_fault *fault) {
+    bl_log(b, " is %.6g: %s", fault->value, fault->must_be);
+    if (fault->other) bl_log(b, "`%s`, which is %.6g", fault->other, fault->bound);
+}
+
+int mb_fail_element(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault) {
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
-    return bl_log_error(
-        b,
-        "the numbers of `%s` make no contact. `clearance`, `pin_radius`, `stiffness`, `slip_speed` and "
-        "`slowest_impact` are"
-        " positive, `friction` and `damping` not negative, `exponent` is at least 1, `restitution` between 0 and 1,"
-        " `tangential_restitution` between -1 and 1; of wear, `hardness` and `length` are positive, and "
-        "`wear_coefficient` not negative.",
-        name);
+    bl_log(b, "parameter `%s%s` of `%s`", fault->name, fault->part, name);
+    log_fault(b, fault);
+    return bl_log_error(b, ".");
 }
 
 int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -254,10 +267,6 @@ int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double 
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
     const bl_film_bearing bearing = mb_bearing_read(m, m->forces + number * MB_FORCE_FIELDS);
-    if (!bl_film_sound(&bearing)) {
-        bl_log(b, "the dimensions of `%s` ", name);
-        return bl_film_fail(b, &bearing);
-    }
     return bl_log_error(b,
                         "the film of `%s` is thinner than its `film_limit`, %.4g m, at t = %.9g s. Give "
                         "contact=Contact(…) to go on with"
@@ -265,26 +274,30 @@ int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double 
                         name, bearing.film_limit, t);
 }
 
-/* The first name after those of bearings and contacts, which is that of a friction. */
-static int32_t after_forces(const mb_view *m) {
-    int32_t named = 0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) named += mb_element_of(mb_force_record(m, n))->named;
-    return m->link_count + m->cut_count + named;
-}
+/* The first name after those of elements, which is that of a body. */
+static int32_t after_forces(const mb_view *m) { return m->link_count + m->cut_count + m->head[MB_FORCES]; }
 
 int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number) {
     char name[MB_NAME_SIZE];
     const mb_body_data *body = &m->body[number];
-    joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + number, name);
+    joint_name(m, after_forces(m) + number, name);
     if (!(body->mass >= 0.0))
         return bl_log_error(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
     return bl_log_error(b, "body `%s` has a negative moment of inertia, about its center of mass: no body has.", name);
 }
 
+int mb_fail_motion_law(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault) {
+    char name[MB_NAME_SIZE];
+    joint_name(m, after_forces(m) + m->body_count + number, name);
+    bl_log(b, "the %s `%s%s`", fault->name, name, fault->part);
+    log_fault(b, fault);
+    return bl_log_error(b, ".");
+}
+
 int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double *q, const double *v) {
     char name[MB_NAME_SIZE];
     const int32_t *keep = mb_keep_record(m, number);
-    const int32_t names = after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + m->head[MB_MOVERS];
+    const int32_t names = after_forces(m) + m->body_count + m->head[MB_MOTION_LAWS];
     const char *unit = keep[MB_KEEP_RATE]               ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s"
                        : mb_keep_turns_about(m, number) ? "rad"
                                                         : "m";
@@ -292,7 +305,7 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
     const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
     bl_log(b, "its initial `%s` cannot be %.6g %s at t = %.9g s", name, value, unit, t);
     int32_t others = 0;
-    for (int32_t n = 0; n < m->keep_count && others < MB_MONITOR_JOINTS; n++) {
+    for (int32_t n = 0; n < m->keep_count && others < MB_NAMED_GAPS; n++) {
         if (n == number || mb_keep_record(m, n)[MB_KEEP_RATE] != keep[MB_KEEP_RATE]) continue;
         joint_name(m, names + n, name);
         bl_log(b, "%s`%s`", others++ > 0 ? ", " : ", kept with ", name);
@@ -308,15 +321,13 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
 
 int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
-    const int32_t *joint_friction = m->joint_frictions + number * MB_RUB_FIELDS;
-    joint_name(m, after_forces(m) + number, name);
-    joint_name(m, joint_friction[MB_RUB_REACTION], joint);
-    if (!mb_joint_friction_sound(m, number))
-        return bl_log_error(b,
-                            "friction `%s` in joint `%s` has numbers that no bearing has: its coefficient is 0 or "
-                            "more, diameter, length and"
-                            " smoothing_speed are positive.",
-                            name, joint);
+    const int32_t *joint_friction = m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
+    int32_t force = 0;
+    while (!(mb_force_record(m, force)[MB_FORCE_TYPE] == MB_JOINT_FRICTION &&
+             mb_force_record(m, force)[MB_FORCE_LAW] == number))
+        force++;
+    force_name(m, force, name);
+    joint_name(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint);
     return bl_log_error(
         b,
         "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: "
@@ -324,15 +335,27 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
         " makes the other grow. The joint locks itself, or there are several solutions, and the rigid-body model does "
         "not determine which."
         " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
-        name, joint, m->p[joint_friction[MB_RUB_P]], t);
+        name, joint, m->p[joint_friction[MB_JOINT_FRICTION_P]], t);
+}
+
+int mb_fail_stiction(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    return bl_log_error(b,
+                        "friction `%s` sticks at t = %.9g s where other frictions that stick, or another on the same "
+                        "coordinate, hold it already: how "
+                        "they share the load is not determined. Give one of them a smoothing_speed instead of static "
+                        "friction.",
+                        name, t);
 }
 
 int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
-    if (m->torn >= 0) return mb_fail_bearing(b, m, m->torn, t);
-    if (m->endless >= 0) return mb_fail_joint_friction(b, m, m->endless, t);
+    if (m->filmless_bearing >= 0) return mb_fail_bearing(b, m, m->filmless_bearing, t);
+    if (m->diverging_friction >= 0) return mb_fail_joint_friction(b, m, m->diverging_friction, t);
+    if (m->ambiguous_friction >= 0) return mb_fail_stiction(b, m, m->ambiguous_friction, t);
     char name[MB_NAME_SIZE];
-    if (m->jammed >= 0) {
-        force_name(m, m->jammed, name);
+    if (m->jammed_contact >= 0) {
+        force_name(m, m->jammed_contact, name);
         return bl_log_error(b,
                             "`%s` is jammed at t = %.9g s: drivers leave its pin no way to go, or its friction is too "
                             "much for rigid bodies."
@@ -343,10 +366,10 @@ int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
         b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
-/* Requires the state before the projection in m->kept. */
+/* Requires the state before the projection in m->saved_state. */
 int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
-    mb_monitor before[MB_MONITOR_JOINTS], after[MB_MONITOR_JOINTS];
-    mb_kinematics(m, t, m->kept, m->kept + m->nq);
+    mb_named_gap before[MB_NAMED_GAPS], after[MB_NAMED_GAPS];
+    mb_kinematics(m, t, m->saved_state, m->saved_state + m->nq);
     find_open(m, m->phi, before);
     mb_kinematics(m, t, q, v);
     find_open(m, m->phi, after);
@@ -357,13 +380,13 @@ int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, c
     log_joints(b, m, before, "was open by", "");
     bl_log(b, " when it began to be; ");
     log_joints(b, m, after, "stays open by", "");
-    const double *told = m->told;
-    if (told[MB_MONITOR_COUNT] > 0.0) { /* it went wrong there */
-        bl_log(b, ". Before, %.0f step%s not resolved, the first to t = %.9g s", told[MB_MONITOR_COUNT],
-               told[MB_MONITOR_COUNT] > 1.0 ? "s were" : " was", told[MB_MONITOR_FIRST]);
-        log_singular(b, told[MB_MONITOR_LEVER]);
+    const double *monitor = m->monitor;
+    if (monitor[MB_MONITOR_COUNT] > 0.0) { /* it went wrong there */
+        bl_log(b, ". Before, %.0f step%s not resolved, the first to t = %.9g s", monitor[MB_MONITOR_COUNT],
+               monitor[MB_MONITOR_COUNT] > 1.0 ? "s were" : " was", monitor[MB_MONITOR_FIRST]);
+        log_singular(b, monitor[MB_MONITOR_LEVER]);
     } else {
-        double *step = m->kept + m->nq + m->nv;
+        double *step = m->saved_state + m->nq + m->nv;
         if (mb_refactor(m)) {
             mb_closing_step(m, m->alpha, step);
             log_singular(b, lever(m, liveliness(m, step), m->phi));
@@ -374,14 +397,14 @@ int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, c
 
 int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
-    if (m->torn >= 0) return mb_fail_bearing(b, m, m->torn, t + h);
-    if (m->endless >= 0) return mb_fail_joint_friction(b, m, m->endless, t + h);
+    if (m->filmless_bearing >= 0) return mb_fail_bearing(b, m, m->filmless_bearing, t + h);
+    if (m->diverging_friction >= 0) return mb_fail_joint_friction(b, m, m->diverging_friction, t + h);
     bl_log(b,
            "the implicit step of %.3g s from t = %.9g s does not converge, nor do parts of it down to %.2g s: after "
            "%.0f iterations"
            " accelerations still change by %.2g",
            h, t, h * MB_SMALLEST_PART, flags[MB_IMPLICIT_ITERATIONS], flags[MB_IMPLICIT_RESIDUAL]);
-    mb_monitor open[MB_MONITOR_JOINTS];
+    mb_named_gap open[MB_NAMED_GAPS];
     mb_kinematics(m, t + h, q, v);
     find_open(m, m->phi, open);
     if (m->row_count > 0 && isfinite(gap_size(open[0].gap)) && gap_size(open[0].gap) > 1e-10) {
@@ -409,36 +432,64 @@ static void coordinate_change(const mb_view *m, const double *q, const double *q
     }
 }
 
-/* Records a step that was too large; requires the state before the projection in m->kept. */
+/* Accelerations are reported if iterating further would change them by more than this part of the largest one. */
+static const double UNCONVERGED = 1e-6;
+void mb_watch_iteration(mb_view *m, double t) {
+    const double error = m->status[MB_STATUS_ERROR];
+    double *monitor = m->monitor;
+    if (!(error > UNCONVERGED)) return;
+    if (monitor[MB_MONITOR_UNCONVERGED] == 0.0) monitor[MB_MONITOR_UNCONVERGED_FIRST] = t;
+    monitor[MB_MONITOR_UNCONVERGED] += 1.0;
+    if (!(error > monitor[MB_MONITOR_ERROR])) return;
+    monitor[MB_MONITOR_ERROR] = error;
+    monitor[MB_MONITOR_ERROR_TIME] = t;
+}
+
+static void diagnose_unconverged(const bl_block *b, const mb_view *m) {
+    const double *monitor = m->monitor, count = monitor[MB_MONITOR_UNCONVERGED];
+    if (!(count > 0.0)) return;
+    bl_log(
+        b,
+        "the accelerations did not converge in %.0f evaluation%s, first at t = %.6g s: near t = %.6g s they may be "
+        "wrong by"
+        " %.2g of the largest, because constraints are almost dependent there. Avoid this pose, or remove constraints"
+        " that almost repeat others. ",
+        count, count > 1.0 ? "s" : "", monitor[MB_MONITOR_UNCONVERGED_FIRST], monitor[MB_MONITOR_ERROR_TIME],
+        monitor[MB_MONITOR_ERROR]);
+}
+
+/* Records a step that was too large; requires the state before the projection in m->saved_state. */
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v) {
-    double *told = m->told, *change = m->kept + m->nq + m->nv;
-    const double *q_before = m->kept, *v_before = m->kept + m->nq;
-    told[MB_MONITOR_STEP_TOO_LARGE] = 0.0;
-    told[MB_MONITOR_FASTEST] = fmax(told[MB_MONITOR_FASTEST], fmax(liveliness(m, v), liveliness(m, v_before)));
-    const double most = STEP_TOO_LARGE * STEP_TOO_LARGE * told[MB_MONITOR_FASTEST];
+    double *monitor = m->monitor, *change = m->saved_state + m->nq + m->nv;
+    const double *q_before = m->saved_state, *v_before = m->saved_state + m->nq;
+    monitor[MB_MONITOR_STEP_TOO_LARGE] = 0.0;
+    monitor[MB_MONITOR_FASTEST] = fmax(monitor[MB_MONITOR_FASTEST], fmax(liveliness(m, v), liveliness(m, v_before)));
+    const double most = STEP_TOO_LARGE * STEP_TOO_LARGE * monitor[MB_MONITOR_FASTEST];
     for (int32_t k = 0; k < m->nv; k++) change[k] = v[k] - v_before[k];
     const double faster = liveliness(m, change);
     coordinate_change(m, q_before, q, change);
     const double moved = liveliness(m, change) / (h * h);
     if (!(moved > most || faster > most)) return;
     mb_kinematics(m, t, q_before, v_before);
-    mb_monitor open[MB_MONITOR_JOINTS], parting[MB_MONITOR_JOINTS];
+    mb_named_gap open[MB_NAMED_GAPS], parting[MB_NAMED_GAPS];
     find_open(m, m->phi, open);
     find_open(m, m->phi_rate, parting);
     if (!(gap_size(open[0].gap) > ROUNDING || gap_size(parting[0].gap) > ROUNDING)) return;
-    if (is_moved(m, open[0].joint - m->link_count)) return;
-    told[MB_MONITOR_STEP_TOO_LARGE] = 1.0;
-    if (told[MB_MONITOR_COUNT] == 0.0) told[MB_MONITOR_FIRST] = t;
-    told[MB_MONITOR_COUNT] += 1.0;
-    told[MB_MONITOR_LEVER] =
-        fmax(told[MB_MONITOR_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
-    const double part = sqrt(fmax(moved, faster) / told[MB_MONITOR_FASTEST]);
-    if (!(part > told[MB_MONITOR_PART])) return;
-    told[MB_MONITOR_PART] = part;
-    told[MB_MONITOR_TIME] = t;
-    told[MB_MONITOR_JOINT] = open[0].joint;
-    told[MB_MONITOR_LENGTH] = open[0].gap.length;
-    told[MB_MONITOR_ANGLE] = open[0].gap.angle;
+    /* Where all positions are closed, no joint is the most open one. */
+    const int32_t joint = gap_size(open[0].gap) > 0.0 ? open[0].joint : parting[0].joint;
+    if (is_moved(m, joint - m->link_count)) return;
+    monitor[MB_MONITOR_STEP_TOO_LARGE] = 1.0;
+    if (monitor[MB_MONITOR_COUNT] == 0.0) monitor[MB_MONITOR_FIRST] = t;
+    monitor[MB_MONITOR_COUNT] += 1.0;
+    monitor[MB_MONITOR_LEVER] =
+        fmax(monitor[MB_MONITOR_LEVER], fmax(lever(m, h * h * moved, m->phi), lever(m, faster, m->phi_rate)));
+    const double part = sqrt(fmax(moved, faster) / monitor[MB_MONITOR_FASTEST]);
+    if (!(part > monitor[MB_MONITOR_PART])) return;
+    monitor[MB_MONITOR_PART] = part;
+    monitor[MB_MONITOR_TIME] = t;
+    monitor[MB_MONITOR_JOINT] = joint;
+    monitor[MB_MONITOR_LENGTH] = open[0].gap.length;
+    monitor[MB_MONITOR_ANGLE] = open[0].gap.angle;
 }
 
 /* Isolated steps, at jumps of a load, are not reported. */
@@ -530,9 +581,9 @@ static void diagnose_turned(bl_block *b, const mb_view *m) {
 static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, const char *what, const char *unit,
                           const char *follows) {
     const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
-    if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOVERS])) return;
+    if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOTION_LAWS])) return;
     char name[MB_NAME_SIZE];
-    joint_name(m, after_forces(m) + m->head[MB_JOINT_FRICTIONS] + m->body_count + (int32_t)which, name);
+    joint_name(m, after_forces(m) + m->body_count + (int32_t)which, name);
     bl_log(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit,
            worst[MB_JUMP_WHEN]);
     if (worst[MB_JUMP_COUNT] > 1.0) bl_log(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
@@ -541,7 +592,7 @@ static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, co
 
 /* Prescribed motion that is not smooth. */
 static void diagnose_jumps(bl_block *b, const mb_view *m) {
-    if (m->head[MB_MOVERS] == 0) return;
+    if (m->head[MB_MOTION_LAWS] == 0) return;
     diagnose_jump(b, m, m->jumps + MB_JUMP_PLACE, "the prescribed motion", "m or rad",
                   ": bodies follow instantaneously, and efforts and reactions do not include it. Use a law without "
                   "jumps, such as a Table with interpolation='cubic', or"
@@ -589,17 +640,18 @@ void mb_diagnose_run(bl_block *b, mb_view *m) {
     diagnose_turned(b, m);
     diagnose_jumps(b, m);
     diagnose_shared(b, m);
-    const double *told = m->told;
-    const double joint = told[MB_MONITOR_JOINT]; /* from a saved state, which may hold anything */
-    if (!(told[MB_MONITOR_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
+    diagnose_unconverged(b, m);
+    const double *monitor = m->monitor;
+    const double joint = monitor[MB_MONITOR_JOINT]; /* from a saved state, which may hold anything */
+    if (!(monitor[MB_MONITOR_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
     char name[MB_NAME_SIZE];
     joint_name(m, (int32_t)joint, name);
     bl_log(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ",
-           told[MB_MONITOR_COUNT], told[MB_MONITOR_COUNT] > 1.0 ? "s" : "", told[MB_MONITOR_TIME], name);
-    log_gap(b, (mb_gap){told[MB_MONITOR_LENGTH], told[MB_MONITOR_ANGLE]}, "");
+           monitor[MB_MONITOR_COUNT], monitor[MB_MONITOR_COUNT] > 1.0 ? "s" : "", monitor[MB_MONITOR_TIME], name);
+    log_gap(b, (mb_gap){monitor[MB_MONITOR_LENGTH], monitor[MB_MONITOR_ANGLE]}, "");
     bl_log(b, ", and closing it changed the motion by %.2g %% of the fastest so far (up to %g %% passes)",
-           100.0 * told[MB_MONITOR_PART], 100.0 * STEP_TOO_LARGE);
-    log_singular(b, told[MB_MONITOR_LEVER]);
+           100.0 * monitor[MB_MONITOR_PART], 100.0 * STEP_TOO_LARGE);
+    log_singular(b, monitor[MB_MONITOR_LEVER]);
     bl_log(b, ". Energies and derived results are inaccurate: use a smaller step or more substeps.");
 }
 
@@ -626,7 +678,7 @@ static int32_t parent_body(const mb_view *m, int32_t l) {
 }
 
 /* Tree joints: what their coordinates could not take of the velocities of their two bodies. */
-static void find_velocity_gaps(const mb_view *m, mb_monitor *told) {
+static void find_velocity_gaps(const mb_view *m, mb_named_gap *gaps) {
     for (int32_t l = 0; l < m->link_count; l++) {
         if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
         double turn[3], move[3];
@@ -640,7 +692,7 @@ static void find_velocity_gaps(const mb_view *m, mb_monitor *told) {
             mb_sub(turn, turn_up, turn);
             mb_sub(move, move_up, move);
         }
-        keep_largest(told, l, (mb_gap){sqrt(mb_dot(move, move)), sqrt(mb_dot(turn, turn))});
+        keep_largest(gaps, l, (mb_gap){sqrt(mb_dot(move, move)), sqrt(mb_dot(turn, turn))});
     }
 }
 
@@ -673,23 +725,23 @@ static mb_gap body_moved(const mb_view *m, int32_t l, const double *open) {
     return gap;
 }
 
-static void log_bodies(const bl_block *b, const mb_view *m, const mb_monitor *told, const char *verb,
+static void log_bodies(const bl_block *b, const mb_view *m, const mb_named_gap *gaps, const char *verb,
                        const char *rate) {
-    mb_monitor named[MB_MONITOR_JOINTS];
-    memcpy(named, told, sizeof named);
-    for (int n = 0; n < MB_MONITOR_JOINTS; n++) named[n].joint += after_forces(m) + m->head[MB_JOINT_FRICTIONS];
+    mb_named_gap named[MB_NAMED_GAPS];
+    memcpy(named, gaps, sizeof named);
+    for (int n = 0; n < MB_NAMED_GAPS; n++) named[n].joint += after_forces(m);
     log_joints(b, m, named, verb, rate);
 }
 
 static bool is_moved_far(mb_gap gap, double size) {
-    return gap.length > MONITOR_MOVED * size || gap.angle > MONITOR_MOVED;
+    return gap.length > REPORTED_MOTION * size || gap.angle > REPORTED_MOTION;
 }
 
 /* Bodies that were moved although joints, drivers and prescribed coordinates leave them free. */
 static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
     static const double all[2] = {1.0, 1.0};
     const double size = mb_given_size(m);
-    mb_monitor told[MB_MONITOR_JOINTS];
+    mb_named_gap gaps[MB_NAMED_GAPS];
     bool any = false;
     mb_kinematics(m, t, q, v);
     for (int32_t l = 0; l < m->link_count && !any; l++)
@@ -697,16 +749,16 @@ static bool diagnose_positions(bl_block *b, mb_view *m, double t, const double *
     if (!any) return false;
     mb_find_freedom(m, t, q, false, m->start.open);
     mb_kinematics(m, t, q, v);
-    memset(told, 0, sizeof told);
+    memset(gaps, 0, sizeof gaps);
     for (int32_t l = 0; l < m->link_count; l++) {
         const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
         if (body < 0) continue;
         const mb_gap gap = body_moved(m, l, m->start.open + 2 * body);
-        if (is_moved_far(gap, size)) keep_largest(told, body, gap);
+        if (is_moved_far(gap, size)) keep_largest(gaps, body, gap);
     }
-    if (!(gap_size(told[0].gap) > 0.0)) return false;
+    if (!(gap_size(gaps[0].gap) > 0.0)) return false;
     bl_log(b, "the positions given do not fit its joints and drivers. The nearest that do are taken: ");
-    log_bodies(b, m, told, "is moved by", "");
+    log_bodies(b, m, gaps, "is moved by", "");
     bl_log(b, ". Correct them, or keep joint coordinates with initial=…; System.report() shows what was open.");
     return true;
 }
@@ -734,32 +786,32 @@ static double body_speed(const mb_body_data *body) {
 
 /* The bodies whose velocities were changed the most, of those given in motion or of those at rest that are free. */
 static void find_changed(mb_view *m, double t, const double *q, const double *v, bool at_rest, double limit,
-                         mb_monitor *told) {
+                         mb_named_gap *gaps) {
     double *open = m->start.open;
     for (int32_t k = 0; k < 2 * m->body_count; k++) open[k] = 1.0;
     if (at_rest) mb_find_freedom(m, t, q, true, open);
     mb_kinematics(m, t, q, v);
-    memset(told, 0, MB_MONITOR_JOINTS * sizeof *told);
+    memset(gaps, 0, MB_NAMED_GAPS * sizeof *gaps);
     for (int32_t l = 0; l < m->link_count; l++) {
         const int32_t body = m->links[l * MB_LINK_FIELDS + MB_LINK_BODY];
         if (body < 0 || (body_speed(&m->body[body]) == 0.0) != at_rest) continue;
         const mb_gap gap = body_changed(m, l, open + 2 * body);
-        if (gap_size(gap) > limit) keep_largest(told, body, gap);
+        if (gap_size(gap) > limit) keep_largest(gaps, body, gap);
     }
 }
 
 /* Whether the velocities given do not fit the joints at the initial pose; with the joints that would open. */
-static bool find_opening(mb_view *m, double t, const double *q, double fastest, mb_monitor *told) {
-    double *given_q = m->kept, *v = m->kept + m->nq;
+static bool find_opening(mb_view *m, double t, const double *q, double fastest, mb_named_gap *gaps) {
+    double *given_q = m->saved_state, *v = m->saved_state + m->nq;
     mb_pose_from_bodies(m, given_q, v);
     mb_kinematics(m, t, q, v);
     for (int32_t k = 0; k < m->row_count; k++) { /* what stands still may be set in motion by its driver */
         const int32_t *row = m->rows + k * MB_ROW_FIELDS;
         if (row[MB_ROW_TYPE] == MB_ROW_DRIVER && v[row[MB_ROW_A]] == 0.0) m->phi_rate[k] = 0.0;
     }
-    find_open(m, m->phi_rate, told);
-    find_velocity_gaps(m, told);
-    return gap_size(told[0].gap) > PRINTED_DIGITS * fastest;
+    find_open(m, m->phi_rate, gaps);
+    find_velocity_gaps(m, gaps);
+    return gap_size(gaps[0].gap) > PRINTED_DIGITS * fastest;
 }
 
 static bool keeps_speeds(const mb_view *m) {
@@ -772,7 +824,7 @@ static bool keeps_speeds(const mb_view *m) {
 static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double *q, const double *v,
                                 const char *before) {
     static const double all[2] = {1.0, 1.0};
-    mb_monitor told[MB_MONITOR_JOINTS], changed[MB_MONITOR_JOINTS];
+    mb_named_gap gaps[MB_NAMED_GAPS], changed[MB_NAMED_GAPS];
     double fastest = 0.0, found = 0.0;
     mb_kinematics(m, t, q, v);
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -791,14 +843,14 @@ static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double 
                 bl_log(b, ".");
                 return;
             }
-        } else if (find_opening(m, t, q, fastest, told)) {
+        } else if (find_opening(m, t, q, fastest, gaps)) {
             bl_log(b, "%sthe velocities given do not fit its joints: ", before);
-            log_joints(b, m, told, "would open by", "/s");
+            log_joints(b, m, gaps, "would open by", "/s");
             bl_log(b, ". The run starts with the nearest that do, those of System.assemble(): ");
-            mb_monitor rest[MB_MONITOR_JOINTS];
+            mb_named_gap rest[MB_NAMED_GAPS];
             find_changed(m, t, q, v, false, PRINTED_DIGITS * fastest, changed);
             find_changed(m, t, q, v, true, PRINTED_DIGITS * fastest, rest);
-            for (int n = 0; n < MB_MONITOR_JOINTS; n++) keep_largest(changed, rest[n].joint, rest[n].gap);
+            for (int n = 0; n < MB_NAMED_GAPS; n++) keep_largest(changed, rest[n].joint, rest[n].gap);
             log_bodies(b, m, changed, "is changed by", "/s");
             bl_log(b, ". To keep a speed, give initial={\"joint.speed\": …}.");
             return;

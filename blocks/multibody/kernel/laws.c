@@ -28,13 +28,68 @@ bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used) {
     }
 }
 
+int32_t mb_law_crossings(const mb_view *m, int32_t law) {
+    const int32_t *record = m->laws + law * MB_LAW_FIELDS;
+    if (record[MB_LAW_TYPE] == MB_LAW_FORMULA)
+        return bl_formula_crossings(m->words + record[MB_LAW_P], record[MB_LAW_N]);
+    return record[MB_LAW_TYPE] == MB_LAW_TABLE ? 1 : 0;
+}
+
+static bl_modes law_modes(const mb_view *m, int32_t law) {
+    return m->modes.mode ? mb_modes_from(m, m->law_modes[law]) : (bl_modes){0};
+}
+
+/* Instants of a table with more points in a tick than this are not located: events in a tick are bounded. */
+static const double TABLE_DENSEST = 4.0;
+/* A point that the user means to be at a tick may lie a rounding error beside it; as in sources.c. */
+static const double TABLE_SLACK = 1e-6;
+
+/* Whether the slope jumps at every point; a spline is smooth but for its ends. */
+static bool table_is_linear(const double *points, int32_t n) {
+    const double *first = points + n, *last = first + 4 * (int64_t)(n - 2);
+    return first[0] == 0.0 && first[1] == 0.0 && last[0] == 0.0 && last[1] == 0.0;
+}
+
+static bool table_is_dense(const double *points, int32_t n, double tick) {
+    return table_is_linear(points, n) && (points[n - 1] - points[0]) * TABLE_DENSEST < (n - 1) * tick;
+}
+
+/* The piece of a table at x, -1 before its points and n - 1 beyond them. */
+static int32_t table_piece(const double *points, int32_t n, double x) {
+    return x < points[0] ? -1 : x >= points[n - 1] ? n - 1 : bl_table_find(points, n, x);
+}
+
+/* The same by mode: a piece, or all pieces of a spline, hold until a point is passed. Points in time are instants that are known in
+   advance, so that their crossing function stays 0. */
+static int32_t table_piece_by_mode(const bl_modes *modes, const double *points, int32_t n, double x, double slack,
+                                   bool of_time) {
+    const bool linear = table_is_linear(points, n);
+    const int32_t now = table_piece(points, n, x + slack);
+    const double mode = bl_keep_mode(modes, 0, linear || now < 0 || now == n - 1 ? now : 0);
+    const int32_t low = mode > 0.0 ? (int32_t)mode : mode < 0.0 ? -1 : 0;
+    const int32_t high = linear || low < 0 || low == n - 1 ? low : n - 2;
+    if (!of_time) {
+        const double below = low < 0 ? INFINITY : x - points[low],
+                     above = high == n - 1 ? INFINITY : points[high + 1] - x;
+        modes->crossing[0] = fmin(below, above);
+    }
+    if (low == high) return low;
+    const int32_t k = table_piece(points, n, x);
+    return k < low ? low : k > high ? high : k;
+}
+
 /* Beyond the points the end values hold; of a point the derivatives are those of the piece that follows it. */
-static double table_law(const double *points, int32_t n, double x, double *rate, double *second) {
-    const double *pieces = points + n;
+static double table_law(const mb_view *m, int32_t law, double x, double *rate, double *second) {
+    const int32_t *record = m->laws + law * MB_LAW_FIELDS, n = record[MB_LAW_N];
+    const bool of_time = record[MB_LAW_OF] == MB_OF_TIME;
+    const double *points = m->p + record[MB_LAW_P], *pieces = points + n;
+    const bl_modes modes = law_modes(m, law);
+    const int32_t k = !modes.mode || (of_time && table_is_dense(points, n, m->whole))
+                          ? table_piece(points, n, x)
+                          : table_piece_by_mode(&modes, points, n, x, of_time ? TABLE_SLACK * m->whole : 0.0, of_time);
     *rate = *second = 0.0;
-    if (x < points[0]) return pieces[3];
-    if (x >= points[n - 1]) return pieces[4 * (n - 1)];
-    const int32_t k = bl_table_find(points, n, x);
+    if (k < 0) return pieces[3];
+    if (k == n - 1) return pieces[4 * (n - 1)];
     const double *c = pieces + 4 * k, s = x - points[k];
     *rate = (3.0 * c[0] * s + 2.0 * c[1]) * s + c[2];
     *second = 6.0 * c[0] * s + 2.0 * c[1];
@@ -84,6 +139,7 @@ double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *sec
     const double *p = m->p + record[MB_LAW_P], quarter = 0.5 * BL_PI;
     double value;
     *rate = *second = 0.0;
+    t = mb_law_time(m, t);
     switch (record[MB_LAW_TYPE]) {
         case MB_LAW_LINEAR: /* start, slope */
             *rate = p[1];
@@ -97,11 +153,12 @@ double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *sec
             break;
         }
         case MB_LAW_INPUT: value = input_law(m, record, t, rate, second); break;
-        case MB_LAW_TABLE: value = table_law(p, record[MB_LAW_N], t, rate, second); break;
+        case MB_LAW_TABLE: value = table_law(m, law, t, rate, second); break;
         case MB_LAW_FORMULA: {
             const double none[2] = {0.0, 0.0}, *const own[1] = {none};
+            const bl_modes modes = law_modes(m, law);
             double jet[3];
-            bl_formula_jet(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, jet);
+            bl_formula_jet(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, &modes, jet);
             *rate = jet[1];
             *second = jet[2];
             value = jet[0];
@@ -116,19 +173,29 @@ double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double 
     const int32_t *record = m->laws + law * MB_LAW_FIELDS;
     const double *p = m->p + record[MB_LAW_P];
     double rate, second;
+    t = mb_law_time(m, t);
     switch (record[MB_LAW_TYPE]) {
         case MB_LAW_CONSTANT: return p[0];
         case MB_LAW_TABLE: {
             const double at = record[MB_LAW_OF] == MB_OF_TIME ? t : record[MB_LAW_OF] == MB_OF_RATE ? v : x;
-            return table_law(p, record[MB_LAW_N], at, &rate, &second);
+            return table_law(m, law, at, &rate, &second);
         }
         case MB_LAW_FORMULA: {
             const double values[2] = {x, v}, *const own[1] = {values};
             double result = 0.0, *const out[1] = {&result};
-            const bl_modes unlocated = {0};
-            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, out, &unlocated);
+            const bl_modes modes = law_modes(m, law);
+            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, out, &modes);
             return result;
         }
         default: return mb_law(m, law, t, &rate, &second);
     }
+}
+
+double mb_law_next(const mb_view *m, int32_t law, double t) {
+    const int32_t *record = m->laws + law * MB_LAW_FIELDS, n = record[MB_LAW_N];
+    if (record[MB_LAW_TYPE] != MB_LAW_TABLE || record[MB_LAW_OF] != MB_OF_TIME) return INFINITY;
+    const double *points = m->p + record[MB_LAW_P];
+    if (table_is_dense(points, n, m->whole) || t >= points[n - 1]) return INFINITY;
+    if (t < points[0]) return points[0];
+    return table_is_linear(points, n) ? points[bl_table_find(points, n, t) + 1] : points[n - 1];
 }

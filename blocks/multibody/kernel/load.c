@@ -138,7 +138,7 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
 
 /* The links' F and N are set aside while the load of the element alone is in them. */
 double mb_pushed_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
-    double power = 0.0, *kept = m->pushed, *joint_force = m->pushed + 6 * m->link_count;
+    double power = 0.0, *kept = m->power_work, *joint_force = m->power_work + 6 * m->link_count;
     for (int32_t l = 0; l < m->link_count; l++) {
         mb_link_state *s = &m->link[l];
         mb_copy(s->F, kept + 6 * l);

@@ -3,6 +3,7 @@
  * In the diagram's internal steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
  * step they lie in the block's memory, and `advance` takes classical Runge–Kutta or implicit steps. All put q and v back on the
  * constraints after each step. */
+#include <float.h>
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
@@ -12,6 +13,12 @@ static double *take(double *from, int64_t *used, int64_t count) {
     double *here = from ? from + *used : NULL;
     *used += count;
     return here;
+}
+
+static int32_t count_stictions(const int32_t *forces, int32_t count) {
+    int32_t found = 0;
+    for (int32_t n = 0; n < count; n++) found += forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_STICTION;
+    return found;
 }
 
 void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
@@ -47,7 +54,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->names = b->i + head[MB_AT_NAMES];
     m->joint_frictions = b->i + head[MB_AT_JOINT_FRICTIONS];
     m->joints = b->i + head[MB_AT_JOINTS];
-    m->movers = b->i + head[MB_AT_MOVERS];
+    m->motion_laws = b->i + head[MB_AT_MOTION_LAWS];
     m->keeps = b->i + head[MB_AT_KEEPS];
     m->keep_count = head[MB_KEEPS];
     m->p = b->p;
@@ -58,8 +65,11 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->since = INFINITY;
     m->held = head[MB_INTERNAL] ? b->u_held : NULL;
     m->tick_age = *b->offset;
+    m->law_from = -INFINITY;
+    m->law_until = INFINITY;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
-    m->torn = m->jammed = m->endless = -1;
+    m->modes = b->modes;
+    m->filmless_bearing = m->jammed_contact = m->diverging_friction = m->ambiguous_friction = -1;
     m->solved = false;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
@@ -68,6 +78,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->element_types = 0;
     for (int32_t n = 0; n < head[MB_FORCES]; n++)
         m->element_types |= mb_type_bit(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
+    m->stick.count = mb_has_element(m, MB_STICTION) ? count_stictions(m->forces, head[MB_FORCES]) : 0;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -75,7 +86,15 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     /* Precomputed data, and the states of a block with internal steps, are memory; the rest is work space. */
     m->status = take(w, scratch, MB_STATUS_COUNT);
     const int64_t implicit = head[MB_INTEGRATOR] == MB_IMPLICIT;
-    m->own = take(z, memory, (nq + nv) * (!head[MB_INTERNAL] ? 0 : implicit ? 1 : 7));
+    m->internal_state = take(z, memory, (nq + nv) * (!head[MB_INTERNAL] ? 0 : implicit ? 1 : 7));
+    mb_instant_search *modes = &m->instant_search;
+    const int64_t words = head[MB_INTERNAL] ? head[MB_WORDS] : 0; /* more than there are crossing functions */
+    modes->mode = take(w, scratch, words);
+    modes->start = take(w, scratch, words);
+    modes->crossing = take(w, scratch, words);
+    modes->at_a = take(w, scratch, words);
+    modes->at_b = take(w, scratch, words);
+    modes->timed = (int32_t *)(void *)take(w, scratch, words);
     mb_implicit *s = &m->implicit;
     s->flags = take(z, memory, implicit * MB_IMPLICIT_FLAGS);
     s->rate = take(z, memory, implicit * nv);
@@ -102,18 +121,18 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turns = take(z, memory, head[MB_MEASURES]);
     m->turn_rates = take(z, memory, head[MB_MEASURES]);
     m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
-    m->told = take(z, memory, MB_MONITOR_SIZE);
+    m->monitor = take(z, memory, MB_MONITOR_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
     m->wear = take(z, memory, mb_has_element(m, MB_CONTACT) ? mb_wear_memory(m->forces, head[MB_FORCES]) : 0);
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
-    m->joint_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    m->contact_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
     m->thinned = take(z, memory, mb_has_element(m, MB_BEARING) ? mb_thinned_memory(m->forces, head[MB_FORCES]) : 0);
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
-    m->way = take(w, scratch, rows);
-    m->kept = take(w, scratch, nq + 2 * nv);
-    m->pushed = take(w, scratch, 6 * links + nv);
+    m->offset_step = take(w, scratch, rows);
+    m->saved_state = take(w, scratch, nq + 2 * nv);
+    m->power_work = take(w, scratch, 6 * links + nv);
     m->link = (mb_link_state *)(void *)take(w, scratch, links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
     m->cut_state =
@@ -124,6 +143,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->lambda = take(w, scratch, rows);
     m->alpha = take(w, scratch, rows);
     m->row_work = take(w, scratch, rows);
+    m->search = take(w, scratch, rows > 0 ? 3 * rows + nv : 0);
     m->jacobian = take(w, scratch, head[MB_JACOBIAN]);
     m->force = take(w, scratch, nv);
     m->acceleration = take(w, scratch, nv);
@@ -138,24 +158,37 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->factor = take(w, scratch, m->nonzeros);
     m->articulated = take(w, scratch, rows == 0 ? 33 * links : 0);
     const int64_t joint_frictions = head[MB_JOINT_FRICTIONS];
-    mb_joint_friction *r = &m->rub;
+    mb_joint_friction *r = &m->friction;
     r->load = take(w, scratch, joint_frictions);
     r->slide = take(w, scratch, joint_frictions);
     r->turn = take(w, scratch, joint_frictions);
-    r->base = take(w, scratch, MB_RUB_PARTS * joint_frictions);
-    r->response = take(w, scratch, MB_RUB_PARTS * joint_frictions * joint_frictions);
+    r->base = take(w, scratch, MB_JOINT_FRICTION_PARTS * joint_frictions);
+    r->response = take(w, scratch, MB_JOINT_FRICTION_PARTS * joint_frictions * joint_frictions);
     r->acceleration = take(w, scratch, joint_frictions * nv);
     r->lambda = take(w, scratch, joint_frictions * rows);
-    r->force = take(w, scratch, joint_frictions > 0 ? nv : 0);
-    r->no_bias = take(w, scratch, joint_frictions > 0 ? rows : 0);
+    mb_stiction *stick = &m->stick;
+    const int64_t stictions = stick->count, at_rest = joint_frictions > 0 || stictions > 0;
+    r->force = take(w, scratch, at_rest * nv);
+    r->no_bias = take(w, scratch, at_rest * rows);
     r->frame = (mb_joint_friction_frame *)(void *)take(
         w, scratch, joint_frictions * (int64_t)(sizeof(mb_joint_friction_frame) / sizeof(double)));
-    r->still = (mb_link_state *)(void *)take(
-        w, scratch, joint_frictions > 0 ? links * (int64_t)(sizeof(mb_link_state) / sizeof(double)) : 0);
+    r->still =
+        (mb_link_state *)(void *)take(w, scratch, at_rest * links * (int64_t)(sizeof(mb_link_state) / sizeof(double)));
+    if (stictions > 0) {
+        stick->slips = take(z, memory, stictions + 1);
+        stick->effort = take(w, scratch, stictions);
+        stick->held = take(w, scratch, stictions);
+        stick->unit = take(w, scratch, stictions * nv);
+        stick->acceleration = take(w, scratch, stictions * nv);
+        stick->lambda = take(w, scratch, stictions * rows);
+        stick->matrix = take(w, scratch, stictions * stictions);
+        stick->right = take(w, scratch, stictions);
+        stick->order = (int32_t *)(void *)take(w, scratch, stictions);
+    }
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);
-    m->moved = take(z, memory, 3 * (int64_t)head[MB_MOVERS]);
-    m->jumps = take(z, memory, head[MB_MOVERS] > 0 ? MB_JUMPS_SIZE : 0);
+    m->motion_memory = take(z, memory, 3 * (int64_t)head[MB_MOTION_LAWS]);
+    m->jumps = take(z, memory, head[MB_MOTION_LAWS] > 0 ? MB_JUMPS_SIZE : 0);
     mb_sharing *share = &m->share;
     share->count = 0;
     share->order = take(z, memory, shares * 2 * rows);
@@ -176,6 +209,7 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     share->lists = (int32_t *)(void *)take(w, scratch, shares * (joints + rows + nv));
     share->joint_of = (int32_t *)(void *)take(w, scratch, shares * links);
     share->reached = (int32_t *)(void *)take(w, scratch, joints);
+    m->law_modes = (int32_t *)(void *)take(w, scratch, (int64_t)head[MB_LAWS] + 1 + head[MB_FORCES]);
     const int64_t keeps = m->keep_count;
     mb_start *first = &m->start;
     first->q = take(w, scratch, nq);
@@ -203,6 +237,10 @@ static void open_view(const bl_block *b, mb_view *m) {
     int64_t memory, scratch;
     mb_open(b, m, &memory, &scratch);
     mb_rigid_load(m);
+    if (m->modes.mode) {
+        m->force_modes = m->law_modes + m->head[MB_LAWS] + 1;
+        (void)mb_number_modes(m, m->law_modes, m->force_modes);
+    }
 }
 
 static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fields) {
@@ -242,23 +280,23 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_COLUMN_OF], nonzeros, 1) || !fits_table(b, head[MB_AT_SLOT_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_COLUMN_START], nv + 1, 1) || !fits_table(b, head[MB_AT_ROW_OF], nonzeros, 1) ||
         !fits_table(b, head[MB_AT_NAMES], head[MB_NAMES], 1) ||
-        !fits_table(b, head[MB_AT_JOINT_FRICTIONS], joint_frictions, MB_RUB_FIELDS) ||
+        !fits_table(b, head[MB_AT_JOINT_FRICTIONS], joint_frictions, MB_JOINT_FRICTION_FIELDS) ||
         !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) ||
-        !fits_table(b, head[MB_AT_MOVERS], head[MB_MOVERS], 1) ||
+        !fits_table(b, head[MB_AT_MOTION_LAWS], head[MB_MOTION_LAWS], 1) ||
         !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
         return 0;
-    int64_t named = 0;
     mb_tally tally = {0};
     for (int64_t k = 0; k < forces; k++) {
         const int32_t type = b->i[head[MB_AT_FORCES] + k * MB_FORCE_FIELDS + MB_FORCE_TYPE];
         if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
-        named += mb_elements[type]->named;
     }
     if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES],
-                        links + cuts + named + joint_frictions + bodies + head[MB_MOVERS] + keeps))
+                        links + cuts + forces + bodies + head[MB_MOTION_LAWS] + keeps))
         return 0;
 
-    const bool massive = rows > 0 || joint_frictions > 0 || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
+    const bool sticks = count_stictions(b->i + head[MB_AT_FORCES], (int32_t)forces) > 0;
+    const bool massive =
+        rows > 0 || joint_frictions > 0 || sticks || head[MB_INTEGRATOR] == MB_IMPLICIT; /* whether M is made */
     int64_t q_used = 0, v_used = 0, entries = 0;
     for (int64_t l = 0; l < links; l++) {
         const int32_t *link = b->i + head[MB_AT_LINKS] + l * MB_LINK_FIELDS;
@@ -302,8 +340,8 @@ static int multibody_check(const bl_block *b) {
         const int32_t *law = b->i + head[MB_AT_LAWS] + k * MB_LAW_FIELDS;
         if (!mb_law_check(b, law, &words_used)) return 0;
     }
-    for (int64_t k = 0; k < head[MB_MOVERS]; k++)
-        if (!mb_in_range(b->i[head[MB_AT_MOVERS] + k], 0, laws)) return 0;
+    for (int64_t k = 0; k < head[MB_MOTION_LAWS]; k++)
+        if (!mb_in_range(b->i[head[MB_AT_MOTION_LAWS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
         if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) ||
@@ -371,7 +409,7 @@ static int multibody_check(const bl_block *b) {
         if (!mb_element_of(force)->check(b, force, &tally)) return 0;
     }
     for (int64_t k = 0; k < joint_frictions; k++)
-        if (!mb_joint_friction_check(b, b->i + head[MB_AT_JOINT_FRICTIONS] + k * MB_RUB_FIELDS)) return 0;
+        if (!mb_joint_friction_check(b, b->i + head[MB_AT_JOINT_FRICTIONS] + k * MB_JOINT_FRICTION_FIELDS)) return 0;
     for (int64_t k = 0; k < head[MB_JOINTS]; k++)
         if (!mb_joint_check(b, b->i + head[MB_AT_JOINTS] + k * MB_JOINT_FIELDS)) return 0;
     for (int64_t k = 0; k < keeps; k++) {
@@ -426,6 +464,9 @@ static int multibody_check(const bl_block *b) {
     return b->x_count == (own ? 0 : nq + nv);
 }
 
+static int continuous_check(const bl_block *b) { return multibody_check(b) && !b->i[MB_INTERNAL]; }
+static int internal_check(const bl_block *b) { return multibody_check(b) && b->i[MB_INTERNAL]; }
+
 static bl_sizes multibody_sizes(const bl_block *b) {
     bl_block unplaced = *b;
     unplaced.z = unplaced.w = NULL;
@@ -435,7 +476,16 @@ static bl_sizes multibody_sizes(const bl_block *b) {
     return sizes;
 }
 
-static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_INTERNAL] ? m->own : b->x; }
+static int32_t multibody_crossing_count(const bl_block *b) {
+    bl_block unplaced = *b;
+    unplaced.z = unplaced.w = NULL;
+    mb_view m;
+    bl_sizes sizes;
+    mb_open(&unplaced, &m, &sizes.memory, &sizes.scratch);
+    return mb_number_modes(&m, NULL, NULL);
+}
+
+static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_INTERNAL] ? m->internal_state : b->x; }
 
 /* Reads the mechanism from the parameters, closes its loops and makes its velocities consistent. */
 static int multibody_init(bl_block *b, double t) {
@@ -445,20 +495,17 @@ static int multibody_init(bl_block *b, double t) {
     mb_prepare(&m);
     for (int32_t n = 0; n < m.body_count; n++)
         if (!mb_body_sound(&m.body[n])) return mb_fail_body(b, &m, n);
-    for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
-        const int32_t *force = mb_force_record(&m, n);
-        const mb_element *element = mb_element_of(force);
-        if (element->sound && !element->sound(&m, force)) return element->refuse(b, &m, n, t);
-    }
+    const int status = mb_check_parameters(b, &m);
+    if (status != BL_OK) return status;
     double *q = states(b, &m), *v = q + m.nq;
     int32_t missed;
     const int found = mb_start_state(&m, t, q, v, &missed);
-    if (found == MB_START_OPEN) return mb_fail_assembly(b, &m, t, m.kept, m.kept + m.nq);
+    if (found == MB_START_OPEN) return mb_fail_assembly(b, &m, t, m.saved_state, m.saved_state + m.nq);
     if (found == MB_START_MISSED) return mb_fail_kept(b, &m, missed, t, q, v);
     mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_fail_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
-    mb_start_movers(&m, t);
+    mb_start_motion_laws(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(&m, n);
         const mb_element *element = mb_element_of(force);
@@ -468,18 +515,42 @@ static int multibody_init(bl_block *b, double t) {
     mb_start_thinned(&m, t);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_fail_outside(b, &m, outside, t);
+    mb_start_stiction(&m, t, q, v);
     mb_sample_shared(&m, t, q, v, true);
     return BL_OK;
 }
 
-/* Inputs that prescribe motion are known only now: the initial state is found again with them. */
+static int multibody_check_parameters(bl_block *b, double t) {
+    (void)t;
+    mb_view m;
+    open_view(b, &m);
+    return mb_check_parameters(b, &m);
+}
+
+/* Stiction at the present state and inputs: BL_OK if a joint began to stick or to slide. */
+static int settle_stiction(bl_block *b, mb_view *m, double t) {
+    bool changed = false;
+    double *q = states(b, m);
+    if (m->stick.count == 0) return BL_UNCHANGED;
+    if (!mb_settle_stiction(m, t, q, q + m->nq, &changed)) return mb_fail_factor(b, m, t);
+    return changed ? BL_OK : BL_UNCHANGED;
+}
+
+/* Inputs are known only now: with those that prescribe motion the initial state is found again, and joints may stick or slide. */
 static int multibody_exit_initialization(bl_block *b, double t) {
     mb_view m;
-    if (b->i[MB_MOVERS] == 0) return BL_UNCHANGED;
     open_view(b, &m);
-    const int status = mb_begin_movers(&m, t) ? multibody_init(b, t) : BL_UNCHANGED;
-    mb_begun_movers(&m);
-    return status;
+    int status = BL_UNCHANGED;
+    if (m.head[MB_MOTION_LAWS] > 0) {
+        if (mb_begin_motion_laws(&m, t)) status = multibody_init(b, t);
+        mb_begun_motion_laws(&m);
+    }
+    if ((status != BL_OK && status != BL_UNCHANGED) || m.stick.count == 0) return status;
+    double *settled = &m.stick.slips[m.stick.count]; /* a state that is restored has been */
+    if (*settled != 0.0) return status;
+    const int outcome = settle_stiction(b, &m, t);
+    *settled = 1.0;
+    return outcome == BL_UNCHANGED ? status : outcome;
 }
 
 /* Takes out of the wrench through a tree joint, about its second marker, what acts along the coordinates of the joint: efforts
@@ -616,6 +687,31 @@ static double largest_closure(const mb_view *m, const double *rows) {
     return most;
 }
 
+static double kinetic_energy(const mb_view *m) {
+    double energy = 0.0;
+    for (int32_t l = 0; l < m->link_count; l++) {
+        double velocity[3], spin[3];
+        if (m->links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
+        mb_copy(m->link[l].v, velocity);
+        mb_add_cross(m->link[l].w, m->link[l].c, velocity);
+        mb_rotate(m->link[l].inertia, m->link[l].w, spin);
+        energy += 0.5 * (m->data[l].mass * mb_dot(velocity, velocity) + mb_dot(m->link[l].w, spin));
+    }
+    return energy;
+}
+
+static void multibody_energy(bl_block *b, double t, double *kinetic, double *potential) {
+    mb_view m;
+    open_view(b, &m);
+    const double *q = states(b, &m);
+    mb_positions(&m, q);
+    mb_inertias(&m);
+    mb_velocities(&m, q + m.nq);
+    if (m.row_count > 0) mb_rows_position(&m, t, q);
+    *kinetic = kinetic_energy(&m);
+    *potential = mb_potential_energy(&m, t, q);
+}
+
 static int multibody_output(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
@@ -678,19 +774,7 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_REACTION_FORCE: mb_reaction(&m, index, out[MB_OUT_AXIS], y, V); break;
             case MB_OUT_REACTION_TORQUE: mb_reaction(&m, index, out[MB_OUT_AXIS], V, y); break;
             case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
-            case MB_OUT_KINETIC: {
-                double energy = 0.0;
-                for (int32_t l = 0; l < m.link_count; l++) {
-                    double velocity[3], spin[3];
-                    if (m.links[l * MB_LINK_FIELDS + MB_LINK_BODY] < 0) continue;
-                    mb_copy(m.link[l].v, velocity);
-                    mb_add_cross(m.link[l].w, m.link[l].c, velocity);
-                    mb_rotate(m.link[l].inertia, m.link[l].w, spin);
-                    energy += 0.5 * (m.data[l].mass * mb_dot(velocity, velocity) + mb_dot(m.link[l].w, spin));
-                }
-                *y = energy;
-                break;
-            }
+            case MB_OUT_KINETIC: *y = kinetic_energy(&m); break;
             case MB_OUT_POTENTIAL: *y = mb_potential_energy(&m, t, q); break;
             case MB_OUT_WEIGHT_ENERGY: *y = mb_weight_energy(&m); break;
             case MB_OUT_ENERGY: *y = mb_stored_energy(&m, t, q, out[MB_OUT_AXIS]); break;
@@ -719,7 +803,7 @@ static int multibody_output(bl_block *b, double t) {
                 break;
             default:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_HALVED] == 0.0
-                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.told[MB_MONITOR_STEP_TOO_LARGE] == 0.0;
+                              : m.status[MB_STATUS_CONVERGED] != 0.0 && m.monitor[MB_MONITOR_STEP_TOO_LARGE] == 0.0;
         }
     }
     return BL_OK;
@@ -729,6 +813,7 @@ static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
     if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_fail_factor(b, &m, t);
+    mb_watch_iteration(&m, t);
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
     return BL_OK;
@@ -743,7 +828,7 @@ static void normalize(const mb_view *m, double *q) {
 int mb_close_step(mb_view *m, double t, double *x) {
     normalize(m, x);
     if (m->row_count == 0) return 1;
-    memcpy(m->kept, x, (size_t)(m->nq + m->nv) * sizeof(double));
+    memcpy(m->saved_state, x, (size_t)(m->nq + m->nv) * sizeof(double));
     return mb_project(m, t, x, x + m->nq, MB_STEP_LIMIT);
 }
 
@@ -755,65 +840,163 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
 
 /* What follows each explicit step of size h. */
 static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
-    if (!mb_close_step(m, t, x)) return mb_fail_step(b, m, t, h, x, x + m->nq);
+    if (m->stick.count > 0 && mb_sticks(m) && !mb_hold_still(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     mb_note_step(m, t, h, x);
-    mb_watch_movers(m, t);
+    mb_watch_motion_laws(m, t);
     if (m->row_count > 0 && !mb_carry_bearings(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     mb_count_thinned(m, t, x, x + m->nq);
     return BL_OK;
 }
 
+/* A step that ends within a tick is judged by the motion in a whole tick: of a very short one corrections are rounding. */
 static int multibody_project(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
+    if (!mb_close_step(&m, t, b->x)) return mb_fail_step(b, &m, t, b->dt, b->x, b->x + m.nq);
     const int status = finish_step(b, &m, t, b->dt, b->x);
     if (status == BL_OK) mb_sample_shared(&m, t, b->x, b->x + m.nq, false);
     return status;
+}
+
+static int multibody_crossings(bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    return mb_note_crossings(&m, t, b->x, b->x + m.nq) ? BL_OK : mb_fail_factor(b, &m, t);
+}
+
+/* Modes have been decided anew: velocities follow drivers whose rate jumps there, and joints may stick or slide. */
+static int multibody_event(bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    mb_watch_motion_laws(&m, t);
+    const bool parted = mb_motion_laws_part(&m, t, b->x, b->x + m.nq);
+    if (parted && !mb_close_step(&m, t, b->x)) return mb_fail_step(b, &m, t, b->dt, b->x, b->x + m.nq);
+    const int status = settle_stiction(b, &m, t);
+    return parted && status == BL_UNCHANGED ? BL_OK : status;
+}
+
+/* At a tick inputs may have changed; where events are not located, joints begin to stick and to slide at ticks only. */
+static int multibody_update(bl_block *b, double t) {
+    mb_view m;
+    if (count_stictions(b->i + b->i[MB_AT_FORCES], b->i[MB_FORCES]) == 0) return BL_OK;
+    if (b->modes.mode && *b->modes.decision == BL_KEEP) return BL_OK; /* modes are frozen */
+    open_view(b, &m);
+    const int status = settle_stiction(b, &m, t);
+    m.stick.slips[m.stick.count] = 1.0; /* of a subsystem that was reset too, where initialization is not repeated */
+    return status == BL_UNCHANGED ? BL_OK : status;
+}
+
+static double multibody_next_instant(const bl_block *b, double t) {
+    mb_view m;
+    open_view(b, &m);
+    return mb_next_knot(&m, t);
+}
+
+/* From a step that ends at an instant of a law to its other side, where motion laws may have jumped. */
+static int pass_instant(bl_block *b, mb_view *m, const mb_instant *end, double t, double h, double *x) {
+    if (!end) return BL_OK;
+    m->law_from = end->after;
+    m->law_until = INFINITY;
+    if (m->head[MB_MOTION_LAWS] == 0 || mb_close_step(m, t, x)) return BL_OK;
+    return mb_fail_step(b, m, t, h, x, x + m->nq);
+}
+
+/* A classical Runge–Kutta step, up to its closed end. */
+static int explicit_step(bl_block *b, mb_view *m, double t, double h) {
+    const int64_t n = m->nq + m->nv;
+    const double nodes[4] = {0.0, 0.5, 0.5, 1.0};
+    double *x = m->internal_state, *start = x + n, *k = start + n, *trial = k + 4 * n;
+    memcpy(start, x, (size_t)n * sizeof(double));
+    for (int s = 0; s < 4; s++) {
+        double *slope = k + s * n;
+        for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
+        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return mb_fail_factor(b, m, t + nodes[s] * h);
+        mb_watch_iteration(m, t + nodes[s] * h);
+        mb_coordinate_rates(m, trial, trial + m->nq, slope);
+        memcpy(slope + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+    return mb_close_step(m, t + h, x) ? BL_OK : mb_fail_step(b, m, t + h, h, x, x + m->nq);
+}
+
+/* An internal step of size h, of which it is a part; it begins (`jumped`) and ends at an instant of a law, or at none. */
+static int internal_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, const mb_instant *end) {
+    double *x = m->internal_state;
+    int status = BL_OK;
+    if (m->head[MB_INTEGRATOR] == MB_IMPLICIT) {
+        if (!mb_implicit_advance(b, m, t, h, part, jumped, x, x + m->nq))
+            return mb_fail_implicit(b, m, t, h, x, x + m->nq);
+        status = pass_instant(b, m, end, t + h, h, x);
+        if (status != BL_OK) return status;
+        if (!mb_carry_bearings(m, t + h, x, x + m->nq)) return mb_fail_factor(b, m, t + h);
+        mb_keep_turns(m, t + h, x, x + m->nq);
+        mb_keep_elements(m, t + h, x, x + m->nq);
+    } else if (m->rigid_count > 0) {
+        status = mb_rigid_advance(b, m, t, h);
+        if (status == BL_OK) status = pass_instant(b, m, end, t + h, h, x);
+        if (status != BL_OK) return status;
+    } else {
+        status = explicit_step(b, m, t, h);
+        if (status == BL_OK) status = pass_instant(b, m, end, t + h, h, x);
+        return status == BL_OK ? finish_step(b, m, t + h, h, x) : status;
+    }
+    mb_watch_motion_laws(m, t + h);
+    mb_count_thinned(m, t + h, x, x + m->nq);
+    return BL_OK;
+}
+
+enum { INSTANT_LIMIT = 64 }; /* in one internal step */
+static const double INSTANT_SLACK = 1e-9; /* of an internal step: an instant so near to one of its ends is there */
+
+/* The same, divided at the instants of laws. */
+static int divided_step(bl_block *b, mb_view *m, double t, double h, double part) {
+    const double slack = INSTANT_SLACK * h + 8.0 * DBL_EPSILON * fabs(t + h), since = t - slack, to = t + h + slack;
+    double done = 0.0, from = since;
+    bool jumped = false;
+    for (int count = 0; done < h;) {
+        mb_instant next;
+        m->law_until = INFINITY;
+        bool any = count < INSTANT_LIMIT && mb_next_instant(m, since, from, to, &next);
+        if (any && next.after <= t + done + slack) {
+            from = m->law_from = next.after;
+            jumped = true;
+            count++;
+            continue;
+        }
+        if (count == INSTANT_LIMIT) bl_note_unlocated(b);
+        const bool within = any && next.after < t + h - slack;
+        const double reached = within ? next.after - t : h;
+        if (any) m->law_until = next.before;
+        const int status =
+            internal_step(b, m, t + done, reached - done, part * (reached - done) / h, jumped, any ? &next : NULL);
+        if (status != BL_OK) return status;
+        if (within) bl_note_event(b, next.after, MB_EVENT_KINDS * next.law + MB_EVENT_LAW);
+        done = reached;
+        from = m->law_from;
+        jumped = any;
+        count++;
+    }
+    m->law_from = -INFINITY;
+    m->law_until = INFINITY;
+    return BL_OK;
 }
 
 /* The block's internal steps: implicit, or classical Runge–Kutta. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
     open_view(b, &m);
-    const int64_t n = m.nq + m.nv;
-    const int32_t substeps = m.head[MB_SUBSTEPS];
+    const int32_t substeps = m.head[MB_SUBSTEPS] * *b->parts;
+    const double h = dt / substeps;
+    const bool divides = mb_has_instants(&m);
     m.since = t;
-    const double h = dt / substeps, nodes[4] = {0.0, 0.5, 0.5, 1.0};
-    double *x = m.own, *start = x + n, *k = start + n, *trial = k + 4 * n;
     for (int32_t step = 0; step < substeps; step++) {
         const double now = t + step * h;
-        if (m.head[MB_INTEGRATOR] == MB_IMPLICIT) {
-            if (!mb_implicit_advance(b, &m, now, h, dt / b->dt, x, x + m.nq))
-                return mb_fail_implicit(b, &m, now, h, x, x + m.nq);
-            if (!mb_carry_bearings(&m, now + h, x, x + m.nq)) return mb_fail_factor(b, &m, now + h);
-            mb_keep_turns(&m, now + h, x, x + m.nq);
-            mb_keep_elements(&m, now + h, x, x + m.nq);
-            mb_watch_movers(&m, now + h);
-            mb_count_thinned(&m, now + h, x, x + m.nq);
-            continue;
-        }
-        if (m.rigid_count > 0) {
-            const int status = mb_rigid_advance(b, &m, now, h);
-            if (status != BL_OK) return status;
-            mb_watch_movers(&m, now + h);
-            mb_count_thinned(&m, now + h, x, x + m.nq);
-            continue;
-        }
-        memcpy(start, x, (size_t)n * sizeof(double));
-        for (int s = 0; s < 4; s++) {
-            double *slope = k + s * n;
-            for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-            if (!mb_accelerations(&m, now + nodes[s] * h, trial, trial + m.nq))
-                return mb_fail_factor(b, &m, now + nodes[s] * h);
-            mb_coordinate_rates(&m, trial, trial + m.nq, slope);
-            memcpy(slope + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
-        }
-        for (int64_t i = 0; i < n; i++)
-            x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
-        const int status = finish_step(b, &m, now + h, h, x);
+        const int status =
+            divides ? divided_step(b, &m, now, h, dt / b->dt) : internal_step(b, &m, now, h, dt / b->dt, false, NULL);
         if (status != BL_OK) return status;
     }
-    mb_sample_shared(&m, t + dt, x, x + m.nq, false);
+    mb_sample_shared(&m, t + dt, m.internal_state, m.internal_state + m.nq, false);
     return BL_OK;
 }
 
@@ -825,23 +1008,39 @@ static void multibody_diagnose(bl_block *b, int about, double t) {
     for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
 }
 
+static void multibody_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
+    mb_view m;
+    open_view(b, &m);
+    mb_describe_event(b, &m, crossing, text, size);
+}
+
 const bl_kernel bl_kernels_multibody[] = {
     {.name = "multibody",
-     .check = multibody_check,
+     .check = continuous_check,
      .sizes = multibody_sizes,
      .init = multibody_init,
+     .check_parameters = multibody_check_parameters,
      .exit_initialization = multibody_exit_initialization,
      .output = multibody_output,
+     .energy = multibody_energy,
      .derivative = multibody_derivative,
+     .update = multibody_update,
      .project = multibody_project,
+     .crossing_count = multibody_crossing_count,
+     .crossings = multibody_crossings,
+     .event = multibody_event,
+     .next_instant = multibody_next_instant,
      .diagnose = multibody_diagnose},
     {.name = "multibody_internal",
-     .check = multibody_check,
+     .check = internal_check,
      .sizes = multibody_sizes,
      .init = multibody_init,
+     .check_parameters = multibody_check_parameters,
      .exit_initialization = multibody_exit_initialization,
      .output = multibody_output,
+     .energy = multibody_energy,
      .advance = multibody_advance,
+     .describe_event = multibody_describe_event,
      .diagnose = multibody_diagnose},
     {.name = 0},
 };

@@ -96,7 +96,8 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    ±2 if the tree coordinate is a quarter turn ahead.
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
-   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. */
+   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. Stiction: LAW its index among
+   these. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
     MB_FORCE,
@@ -111,6 +112,7 @@ enum {
     MB_JOINT_EFFORT,
     MB_JOINT_FRICTION,
     MB_COUPLING,
+    MB_STICTION,
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
@@ -118,18 +120,23 @@ enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
    marker about which couples tilt it. P: coefficient, smoothing speed, diameter, length; a planar joint has one of the last two. */
 enum {
-    MB_RUB_KIND,
-    MB_RUB_SLIDE,
-    MB_RUB_SLIDE_SIGN,
-    MB_RUB_TURN,
-    MB_RUB_TURN_SIGN,
-    MB_RUB_REACTION,
-    MB_RUB_MARKER,
-    MB_RUB_MIDDLE,
-    MB_RUB_P,
-    MB_RUB_FIELDS
+    MB_JOINT_FRICTION_KIND,
+    MB_JOINT_FRICTION_SLIDE,
+    MB_JOINT_FRICTION_SLIDE_SIGN,
+    MB_JOINT_FRICTION_TURN,
+    MB_JOINT_FRICTION_TURN_SIGN,
+    MB_JOINT_FRICTION_REACTION,
+    MB_JOINT_FRICTION_MARKER,
+    MB_JOINT_FRICTION_MIDDLE,
+    MB_JOINT_FRICTION_P,
+    MB_JOINT_FRICTION_FIELDS
 };
-enum { MB_RUB_REVOLUTE, MB_RUB_PRISMATIC, MB_RUB_CYLINDRICAL, MB_RUB_KINDS };
+enum {
+    MB_JOINT_FRICTION_REVOLUTE,
+    MB_JOINT_FRICTION_PRISMATIC,
+    MB_JOINT_FRICTION_CYLINDRICAL,
+    MB_JOINT_FRICTION_KINDS
+};
 /* Joints, then drivers, among which redundant reactions are distributed. REACTION is the index of the link or closure, I and J are
    the markers of the joint, P its two stiffnesses or -1. The table is empty if no reaction is used. */
 enum { MB_JOINT_REACTION, MB_JOINT_I, MB_JOINT_J, MB_JOINT_P, MB_JOINT_FIELDS };
@@ -308,7 +315,7 @@ enum {
     MB_CONTACTS,
     MB_JOINT_FRICTIONS,
     MB_JOINTS,
-    MB_MOVERS,
+    MB_MOTION_LAWS,
     MB_KEEPS,
     MB_INTERNAL,
     MB_INTEGRATOR,
@@ -338,7 +345,7 @@ enum {
     MB_AT_NAMES,
     MB_AT_JOINT_FRICTIONS,
     MB_AT_JOINTS,
-    MB_AT_MOVERS,
+    MB_AT_MOTION_LAWS,
     MB_AT_KEEPS,
     MB_HEAD
 };
@@ -415,6 +422,7 @@ enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_EVENT_TIMES };
    `outwards` that does not depend on accelerations; `spare` is μ N - |T|. */
 typedef struct {
     double mode, before, touched; /* one of MB_FLIES …; when a step began; whether it touched before an impact */
+    double hits; /* impacts where a step began */
     double stopped, tries, slippery; /* whether slip just ended; ways to touch so far; whether friction is left out */
     double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
     double tolerance, located, speed_rounding, speed_floor, rate_rounding;
@@ -433,13 +441,26 @@ typedef struct {
     double *load; /* of each: the normal load that is found */
     double *slide, *turn; /* of each: its efforts for a load of 1 N */
     double *base,
-        *response; /* MB_RUB_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
+        *response; /* MB_JOINT_FRICTION_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
     double *acceleration, *lambda; /* of each: what a load of 1 N does, nv and rows */
     double *force, *no_bias; /* nv, rows */
     mb_joint_friction_frame *frame;
     mb_link_state *still; /* the links at rest */
 } mb_joint_friction;
-enum { MB_RUB_PARTS = 5 };
+enum { MB_JOINT_FRICTION_PARTS = 5 };
+
+/* Joints that stick; see elements/stiction.c. */
+typedef struct {
+    int32_t count;
+    double *
+        slips; /* memory: of each, the direction in which it slides, 0 if it sticks; then whether the start has been settled */
+    double *effort; /* of each: what holds it, while it sticks */
+    double *held; /* of each: whether constraints hold its coordinate, so that no effort moves it */
+    double *unit; /* of each: generalized forces of a unit effort, nv */
+    double *acceleration, *lambda; /* of each: response to a unit effort, nv and rows */
+    double *matrix, *right; /* count × count, count */
+    int32_t *order; /* forces in the order of the rows of the matrix */
+} mb_stiction;
 
 /* What a null vector does to a joint: force and moment, scaled; or to a row. */
 typedef struct {
@@ -463,6 +484,12 @@ typedef struct {
     int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
 } mb_sharing;
 
+/* Work space for the zero-crossing functions of one law; timed: which depend on time alone. */
+typedef struct {
+    double *mode, *start, *crossing, *at_a, *at_b;
+    int32_t *timed;
+} mb_instant_search;
+
 /* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
    the poses that were evaluated. */
 typedef struct {
@@ -476,7 +503,7 @@ typedef struct {
 typedef struct {
     const int32_t *head, *links, *markers, *rows, *cuts, *paths, *pairs, *laws, *forces, *outputs, *mass_slots;
     const int32_t *permutation, *row_start, *column_of, *slot_of, *column_start, *row_of;
-    const int32_t *bodies, *measures, *words, *names, *joint_frictions, *joints, *movers, *keeps;
+    const int32_t *bodies, *measures, *words, *names, *joint_frictions, *joints, *motion_laws, *keeps;
     const double *p, *const *u, *const *u1, *const *u2;
     const double *settings;
     double gravity[3];
@@ -484,13 +511,18 @@ typedef struct {
     const unsigned char *
         held; /* of each input port, whether it was taken at the last tick, `tick_age` earlier than that; may be NULL */
     double tick_age;
+    bl_modes modes; /* of the laws, then of the elements; mode NULL: events are not located */
+    /* Of each law and of each element, its first mode; only if events are located. A law belongs to one element, driver or marker, so that
+       it has one set of modes. */
+    int32_t *law_modes, *force_modes;
     bool solved; /* whether accelerations and multipliers are those of the present state */
-    int32_t torn; /* the force that is a bearing that was found without a film, or -1 */
-    int32_t jammed; /* the force that is a rigid contact that cannot move, or -1 */
+    int32_t filmless_bearing; /* the force that is a bearing that was found without a film, or -1 */
+    int32_t jammed_contact; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
     uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
-    double whole; /* s: a whole internal step */
-    int32_t endless; /* the joint friction whose load does not converge, or -1 */
+    double whole; /* s: a whole internal step, or the tick of the diagram in mode continuous */
+    int32_t diverging_friction; /* the joint friction whose load does not converge, or -1 */
+    int32_t ambiguous_friction; /* the force that is a friction that sticks where others hold it already, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros, keep_count;
 
     mb_link_data *data;
@@ -500,35 +532,46 @@ typedef struct {
     mb_row_state *row_state;
     mb_cut_state *cut_state;
     double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
+    double *search; /* work space of multipliers that converge slowly: 3 of each row, nv */
     double *jacobian; /* one block for each closure: rows × path */
     double *force; /* generalized forces, nv */
     double *acceleration, *step, *residual, *work; /* nv each */
     double *mass_diagonal, *mass_off; /* M on the pattern of the factor */
     double *k_diagonal, *k_off, *pivot, *factor; /* K, and its factors: L by columns */
     double *articulated; /* 34 for each link */
-    double *status; /* iterations, residual, converged */
+    double *status; /* MB_STATUS_… of the last accelerations */
     double *turns, *turn_rates; /* of each measure, its value and rate after the last step */
     double *turned; /* MB_TURNED_…, if there are measures */
-    double *told; /* statistics of mb_watch_step */
+    double *monitor; /* statistics of mb_watch_step */
     double *contacts; /* MB_CONTACT_MEMORY for each contact */
     double *wear; /* of holes that wear; see blocks/multibody/elements/clearance/wear.c */
-    double *joint_friction; /* what frictions do, and the equations for normal forces */
+    double *contact_friction; /* what frictions do, and the equations for normal forces */
     mb_rigid *rigid; /* one for each contact; only rigid ones have it */
     double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried,
-        *way; /* of each row, what a bearing adds to a point; see blocks/multibody/elements/bearing/bearing_constraint.c */
-    double *kept; /* work space for q and v, and v once more */
-    double *pushed; /* work space for the power of one element: 6 of each link, nv */
-    double *own; /* q and v of a block with its own step, and its work space */
+        *offset_step; /* of each row, what a bearing adds to a point; see blocks/multibody/elements/bearing/bearing_constraint.c */
+    double *saved_state; /* work space for q and v, and v once more */
+    double *power_work; /* work space for the power of one element: 6 of each link, nv */
+    double *internal_state; /* q and v of a block with an internal solver, and its work space */
+    mb_instant_search instant_search;
+    double law_from, law_until; /* laws are evaluated at times within these: see steps/instants.c */
     mb_implicit implicit;
-    mb_joint_friction rub;
+    mb_joint_friction friction;
+    mb_stiction stick;
     mb_sharing share;
     double *shared; /* MB_SHARED_…, if there are joints */
-    double *moved, *jumps; /* of each mover its law and two derivatives after the last step; MB_JUMP_… */
+    double *motion_memory, *jumps; /* of each motion law its law and two derivatives after the last step; MB_JUMP_… */
     mb_start start;
 } mb_view;
 
-enum { MB_STATUS_ITERATIONS, MB_STATUS_RESIDUAL, MB_STATUS_CONVERGED, MB_STATUS_CLOSURE, MB_STATUS_COUNT };
+enum {
+    MB_STATUS_ITERATIONS,
+    MB_STATUS_RESIDUAL,
+    MB_STATUS_CONVERGED,
+    MB_STATUS_CLOSURE,
+    MB_STATUS_ERROR,
+    MB_STATUS_COUNT
+};
 
 static inline bool mb_in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
 static inline bool mb_is_driver(int32_t row_type) {
@@ -536,7 +579,8 @@ static inline bool mb_is_driver(int32_t row_type) {
 }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
-   how much; the largest lever of a singular position; and the liveliest motion so far. */
+   how much; the largest lever of a singular position; and the liveliest motion so far.
+   Of accelerations that did not converge: how many, when first, the largest relative error and its time. */
 enum {
     MB_MONITOR_STEP_TOO_LARGE,
     MB_MONITOR_COUNT,
@@ -548,6 +592,10 @@ enum {
     MB_MONITOR_ANGLE,
     MB_MONITOR_LEVER,
     MB_MONITOR_FASTEST,
+    MB_MONITOR_UNCONVERGED,
+    MB_MONITOR_UNCONVERGED_FIRST,
+    MB_MONITOR_ERROR,
+    MB_MONITOR_ERROR_TIME,
     MB_MONITOR_SIZE
 };
 
@@ -589,8 +637,30 @@ void mb_mass_times(const mb_view *m, const double *x, double *out);
 bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used);
 /* A law of time, and its first two derivatives. */
 double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *second);
+/* The time at which a law is evaluated: next to an instant at which it is not smooth, on the side of the step. */
+static inline double mb_law_time(const mb_view *m, double t) {
+    return t < m->law_from ? m->law_from : t > m->law_until ? m->law_until : t;
+}
 /* The value of a law of time, of a length or coordinate x and of its rate v. */
 double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double v);
+/* Number of zero-crossing functions of a law, which its evaluation notes. */
+int32_t mb_law_crossings(const mb_view *m, int32_t law);
+/* The next time after t, known in advance, at which a law is not smooth. */
+double mb_law_next(const mb_view *m, int32_t law, double t);
+static inline bl_modes mb_modes_from(const mb_view *m, int32_t first) {
+    return (bl_modes){m->modes.mode + first, m->modes.crossing + first, m->modes.decision};
+}
+
+/* crossings.c */
+/* Returns the number of all modes, of laws and of elements. Writes, if not NULL, the first of each, and their end after those of laws. */
+int32_t mb_number_modes(const mb_view *m, int32_t *law_modes, int32_t *force_modes);
+/* Evaluates all zero-crossing functions; needs modes. Leaves poses and velocities, and undefined loads on the links. Returns 0 if
+   the equations have no solution. */
+int mb_note_crossings(mb_view *m, double t, const double *q, const double *v);
+/* The next time after t, known in advance, at which a law is not smooth. */
+double mb_next_knot(const mb_view *m, double t);
+/* Whether laws that prescribe motion have jumped away from the state, or their rates have. */
+bool mb_motion_laws_part(mb_view *m, double t, const double *q, const double *v);
 
 /* blocks/multibody/kernel/constraints/measure.c */
 void mb_marker_axes(const mb_view *m, int32_t marker, double *R);
@@ -608,21 +678,47 @@ void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort)
 void mb_start_measures(mb_view *m, double t, const double *q, const double *v);
 void mb_keep_turns(mb_view *m, double t, const double *q, const double *v);
 
+/* parameters.c */
+/* A parameter with a value that is not allowed: its name, the part of its law or "", and what it must be; `other` and `bound` if it
+   must be below another parameter. */
+typedef struct {
+    const char *name, *part, *must_be, *other;
+    double value, bound;
+} mb_fault;
+enum {
+    MB_ALLOWED_FINITE,
+    MB_ALLOWED_NOT_NAN,
+    MB_ALLOWED_NOT_ZERO,
+    MB_ALLOWED_NOT_NEGATIVE,
+    MB_ALLOWED_POSITIVE,
+    MB_ALLOWED_FRACTION,
+    MB_ALLOWED_SIGNED_FRACTION,
+    MB_ALLOWED_FROM_ONE,
+    MB_ALLOWED_KINDS
+};
+/* Each returns true, or false with `fault`. A law is checked if it has parameters: constant, linear or sine. */
+bool mb_allow(mb_fault *fault, const char *name, double value, int allowed);
+bool mb_allow_below(mb_fault *fault, const char *name, double value, const char *other, double bound);
+bool mb_allow_law(mb_fault *fault, const mb_view *m, int32_t law, const char *name);
+/* Of all elements, prescribed motions and gravity; an error names what is not allowed. */
+int mb_check_parameters(const bl_block *b, const mb_view *m);
+
 /* load.c */
 /* What an element of a mechanism does: one entry for each kind of force, in elements/. NULL where it does not have it. `force` is its record.
-   Those on a joint coordinate have the numbers of that in I, J and EXTRA; `named` ones have a name for messages. */
+   Those on a joint coordinate have the numbers of that in I, J and EXTRA. */
 typedef struct {
-    int64_t contacts;
+    int64_t contacts, stictions;
 } mb_tally; /* elements so far whose records must be numbered */
 enum { MB_SHOWN_POWER = -1 };
 typedef struct {
-    bool on_coordinate, named;
+    bool on_coordinate;
     int energy_kind; /* MB_ENERGY_… */
+    /* Number of laws from LAW on, and of zero-crossing functions besides those of its laws; `load` notes all of them. */
+    int32_t law_count, crossing_count;
     /* Whether its integers keep all later operations within their arrays. */
     bool (*check)(const bl_block *b, const int32_t *force, mb_tally *tally);
-    /* Whether its parameters are valid, and the error message if they are not. */
-    bool (*sound)(const mb_view *m, const int32_t *force);
-    int (*refuse)(const bl_block *b, const mb_view *m, int32_t number, double t);
+    /* Whether its parameters have allowed values, which are those that Python accepts; otherwise `fault` describes the first that has not. */
+    bool (*sound)(const mb_view *m, const int32_t *force, mb_fault *fault);
     /* Starts what it keeps in memory, and keeps it up after each whole step, at the poses of its end. */
     void (*start)(const mb_view *m, const int32_t *force, double t);
     void (*keep)(mb_view *m, const int32_t *force, double t);
@@ -635,10 +731,11 @@ typedef struct {
     double (*loss)(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
     double (*power)(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
     /* Its outputs: the width of `what`, -1 if it does not exist; whether it, or MB_SHOWN_POWER, needs accelerations; and its
-       values. Errors are reported by `refuse`. */
+       values. If `show` can fail, `refuse` has the message. */
     int32_t (*width)(const int32_t *force, int32_t what);
     bool (*needs_solution)(const int32_t *force, int32_t what);
     int (*show)(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what, double *y);
+    int (*refuse)(const bl_block *b, const mb_view *m, int32_t number, double t);
 } mb_element;
 extern const mb_element *const mb_elements[MB_FORCE_TYPES];
 static inline const mb_element *mb_element_of(const int32_t *force) { return mb_elements[force[MB_FORCE_TYPE]]; }
@@ -652,6 +749,10 @@ static inline const int32_t *mb_force_record(const mb_view *m, int32_t number) {
 }
 static inline int32_t mb_element_number(const mb_view *m, const int32_t *force) {
     return (int32_t)((force - m->forces) / MB_FORCE_FIELDS);
+}
+/* The modes of an element besides those of its laws. */
+static inline bl_modes mb_element_modes(const mb_view *m, const int32_t *force) {
+    return m->modes.mode ? mb_modes_from(m, m->force_modes[mb_element_number(m, force)]) : (bl_modes){0};
 }
 /* Two markers in I and J; a coordinate; `count` numbers from P on; `count` laws from LAW on. */
 bool mb_check_markers(const bl_block *b, const int32_t *force);
@@ -754,7 +855,6 @@ typedef struct {
 } mb_contact;
 /* How many numbers its law has. */
 int32_t mb_contact_numbers(const int32_t *force);
-bool mb_contact_sound(const mb_view *m, const int32_t *force);
 void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at);
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 /* What friction and damping turn into heat, of a contact whose N and T are known. */
@@ -785,10 +885,10 @@ void mb_rigid_store(mb_view *m);
 bool mb_row_holds(const mb_view *m, int32_t row);
 void mb_rigid_place(mb_view *m, int32_t row, const double *d);
 void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, const double *ddd);
-int mb_rigid_rub(mb_view *m);
+int mb_solve_contact_friction(mb_view *m);
 void mb_rigid_note(mb_view *m);
 /* Whether its surfaces slide with friction. */
-bool mb_rigid_rubs(const mb_view *m, int32_t row);
+bool mb_has_sliding_friction(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
@@ -800,6 +900,30 @@ void mb_rigid_leave_friction(mb_view *m);
 /* Adds what the step in hand did to the sums in memory. */
 void mb_rigid_count(mb_view *m, int32_t number);
 void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at);
+
+/* Events of blocks with an internal solver; a number is one of these, and MB_EVENT_KINDS times that of the force, or the law. */
+enum {
+    MB_EVENT_TOUCHES,
+    MB_EVENT_LEAVES,
+    MB_EVENT_REBOUNDS,
+    MB_EVENT_STICKS,
+    MB_EVENT_SLIPS,
+    MB_EVENT_REVERSES,
+    MB_EVENT_LAW,
+    MB_EVENT_KINDS
+};
+void mb_describe_event(const bl_block *b, const mb_view *m, int32_t crossing, char *text, size_t size);
+
+/* blocks/multibody/kernel/steps/instants.c */
+/* An instant at which a law is not smooth: the last time before it, the first from it on. */
+typedef struct {
+    double before, after;
+    int32_t law;
+} mb_instant;
+/* Whether a law of time may have one. */
+bool mb_has_instants(const mb_view *m);
+/* The first after `from`, up to `to`, within an internal step that begins at `since`; returns whether there is one. */
+bool mb_next_instant(const mb_view *m, double since, double from, double to, mb_instant *found);
 
 /* blocks/multibody/kernel/steps/events.c */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
@@ -827,9 +951,30 @@ void mb_diagnose_carried(const bl_block *b, const mb_view *m);
 /* elements/joint_friction.c */
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction);
 /* Whether its parameters are those of a bearing. */
-bool mb_joint_friction_sound(const mb_view *m, int32_t number);
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
-bool mb_rub(mb_view *m, double t, const double *v);
+bool mb_solve_joint_friction(mb_view *m, double t, const double *v);
+
+/* A view of the same mechanism at rest and without weight, whose solutions can be superposed; its links without loads and accelerations. */
+mb_view mb_view_at_rest(const mb_view *m);
+void mb_clear_links(mb_view *still);
+/* Response v' and λ to still->force, and to the loads on the links if there are any, to the tolerance times the largest of v' or of
+   `least`; needs K factored. */
+void mb_respond(mb_view *still, bool on_links, double least);
+
+/* elements/stiction.c */
+/* Finds the efforts that hold the joints that stick, and adds what these do to the solution without them. Returns whether there is one. */
+bool mb_stick(mb_view *m, double t);
+/* Whether any joint sticks. */
+bool mb_sticks(const mb_view *m);
+/* Notes the crossing functions of joints that stick, at a solution. */
+void mb_note_sticking(const mb_view *m, double t, const double *v);
+/* Initial directions; not yet those with the inputs. */
+void mb_start_stiction(mb_view *m, double t, const double *q, const double *v);
+/* Stops joints that have reversed, and releases those that more than the static effort moves. `changed` is whether any did. Returns 0
+   if the equations have no solution. */
+int mb_settle_stiction(mb_view *m, double t, const double *q, double *v, bool *changed);
+/* Takes rounding out of the rates of joints that stick. */
+int mb_hold_still(mb_view *m, double t, const double *q, double *v);
 
 /* coupling.c */
 /* ∂Φ/∂x of the first coordinate of a coupling. */
@@ -850,12 +995,12 @@ void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bo
 
 /* blocks/multibody/kernel/steps/jumps.c */
 /* Starts, and after each step does, the watch over laws that prescribe motion. */
-void mb_start_movers(mb_view *m, double t);
-void mb_watch_movers(mb_view *m, double t);
+void mb_start_motion_laws(mb_view *m, double t);
+void mb_watch_motion_laws(mb_view *m, double t);
 /* Once, when inputs are known: whether they prescribe another motion than the initial state was found for. Then it is found again; in any
    case that is noted, in memory, so that a state which is restored is not found again. */
-bool mb_begin_movers(mb_view *m, double t);
-void mb_begun_movers(mb_view *m);
+bool mb_begin_motion_laws(mb_view *m, double t);
+void mb_begun_motion_laws(mb_view *m);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */
@@ -870,7 +1015,14 @@ double mb_driver_power(const mb_view *m, int32_t row, double t);
 /* dynamics.c */
 /* Solves M v' + Jᵀ λ = m->force, J v' + m->bias = 0 with K factored, to the tolerance times the largest of v' or of `least`. Returns the
    iterations; `change` is the last of v'. */
-int mb_solve_rows(mb_view *m, double least, double *change);
+typedef struct {
+    int count;
+    double change; /* of an acceleration, in the last iteration */
+    double
+        error; /* estimate of what further iterations would change, relative to the largest acceleration; 0 if converged */
+    bool converged;
+} mb_iteration;
+mb_iteration mb_solve_rows(mb_view *m, double least);
 /* Poses and rows at (t, q). */
 void mb_update_positions(mb_view *m, double t, const double *q);
 int mb_accelerations(mb_view *m, double t, const double *q, const double *v);
@@ -887,7 +1039,7 @@ double mb_openness(const mb_view *m);
 
 /* start.c */
 enum { MB_START_FOUND, MB_START_OPEN, MB_START_MISSED };
-/* Finds the initial state. OPEN: the joints cannot be closed and m->kept holds the best approximation; MISSED: the prescribed value
+/* Finds the initial state. OPEN: the joints cannot be closed and m->saved_state holds the best approximation; MISSED: the prescribed value
    `missed` cannot be reached. */
 int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed);
 const int32_t *mb_keep_record(const mb_view *m, int32_t n);
@@ -911,12 +1063,16 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
 int mb_fail_factor(bl_block *b, const mb_view *m, double t);
 int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number);
 int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
-int mb_fail_contact(const bl_block *b, const mb_view *m, int32_t number);
+int mb_fail_element(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault);
+int mb_fail_motion_law(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault);
 int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int count);
 int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t);
+int mb_fail_stiction(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
 int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v);
+/* Counts accelerations that did not converge, where a step uses them. */
+void mb_watch_iteration(mb_view *m, double t);
 void mb_watch_step(mb_view *m, double t, double h, const double *q, const double *v);
 /* A body's given velocities at the origin of its link, less those that the link has. */
 void mb_velocity_gap(const mb_view *m, int32_t l, double *turn, double *move);
@@ -926,7 +1082,7 @@ void mb_diagnose_films(const bl_block *b, const mb_view *m);
 void mb_diagnose_run(bl_block *b, mb_view *m);
 
 /* blocks/multibody/kernel/steps/implicit.c */
-/* `part` is that of a whole own step which h is. */
-int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v);
+/* `part` is that of a whole internal step which h is. */
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, double *q, double *v);
 
 #endif

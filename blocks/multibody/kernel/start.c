@@ -239,12 +239,11 @@ static bool respond_from_rest(mb_view *m, const double *rows) {
     if (m->row_count == 0) {
         mb_tree_accelerations(m, m->acceleration);
     } else {
-        double change;
         mb_bias_forces(m, m->step);
         for (int32_t k = 0; k < m->nv; k++) m->force[k] -= m->step[k];
         if (rows) memcpy(m->bias, rows, (size_t)m->row_count * sizeof(double));
         else memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
-        (void)mb_solve_rows(m, 0.0, &change);
+        (void)mb_solve_rows(m, 0.0);
     }
     return finite_speeds(m->acceleration, m->nv);
 }
@@ -609,7 +608,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     if (!mb_project(m, t, q, v, MB_INIT_LIMIT)) {
         read_given(m, t, q, v);
         mb_close_best(m, t, q, v);
-        memcpy(m->kept, q, (size_t)(m->nq + m->nv) * sizeof(double));
+        memcpy(m->saved_state, q, (size_t)(m->nq + m->nv) * sizeof(double));
         if (!mb_project(m, t, q, v, MB_INIT_LIMIT)) return MB_START_OPEN;
     }
     memset(m->gravity, 0, sizeof m->gravity);
@@ -626,11 +625,11 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
         if (*missed >= 0) found = MB_START_MISSED;
     }
     if (found == MB_START_FOUND && (far || keeps_places)) {
-        memcpy(m->kept, q, (size_t)m->nq * sizeof(double));
-        if (!approach_given(m, t, q)) memcpy(q, m->kept, (size_t)m->nq * sizeof(double));
+        memcpy(m->saved_state, q, (size_t)m->nq * sizeof(double));
+        if (!approach_given(m, t, q)) memcpy(q, m->saved_state, (size_t)m->nq * sizeof(double));
     }
     if (found == MB_START_FOUND && (far || keeps_places || keeps_speeds || !moving)) {
-        double *before = m->kept + m->nq;
+        double *before = m->saved_state + m->nq;
         memcpy(before, v, (size_t)m->nv * sizeof(double));
         if (!settle_velocities(m, t, q, v)) memcpy(v, before, (size_t)m->nv * sizeof(double));
         if (!mb_project(m, t, q, v, MB_INIT_LIMIT)) found = MB_START_OPEN;

@@ -80,10 +80,11 @@ class Tables:
         self._hidden: list[float] = []
         self.measures: list[list[int]] = []
         self._contacts = 0
+        self._stictions = 0
         self._joint_frictions: list[list[int]] = []
         self.row_of: dict[str, int] = {}
         """Of each joint that closes a loop, of each constraint and held element: its first row."""
-        self.movers: dict[str, int] = {}
+        self.motion_laws: dict[str, int] = {}
         """Of each driver, its law."""
         self.force_number: dict[str, int] = {}
         self.laws_of: dict[str, range] = {}
@@ -136,6 +137,11 @@ class Tables:
         """Return the number of a new contact."""
         self._contacts += 1
         return self._contacts - 1
+
+    def next_stiction(self) -> int:
+        """Return the number of a new friction that sticks."""
+        self._stictions += 1
+        return self._stictions - 1
 
     def add_joint_friction(self, record: list[int]) -> int:
         """Return the number of a new friction that follows from a reaction."""
@@ -209,7 +215,7 @@ class Tables:
                 f"print(system.inputs()) lists them."
             )
         # An open tree has its recursion and no matrix, which would be full for a chain.
-        massive = bool(cuts) or bool(self._joint_frictions) or self.implicit
+        massive = bool(cuts or self._joint_frictions or self._stictions) or self.implicit
         cliques = [sorted({*(p[0] for p in path)}) for path in paths]
         cliques += self._ancestor_pairs() if massive else []
         pattern = find_pattern(tree.nv, cliques)
@@ -225,8 +231,8 @@ class Tables:
             pairs += [
                 pattern.slot(path[a][0], path[b][0]) for a in range(len(path)) for b in range(a + 1)
             ]
-        movers = self._movers()
-        names = self._names([name for name, _ in movers])
+        motion_laws = self._motion_laws()
+        names = self._names([name for name, _ in motion_laws])
         settings = self._hide([1e6, 1e-12, self.radius or 0.0])
         self._close_parameters()
         nonzeros = len(pattern.column_of)
@@ -235,14 +241,14 @@ class Tables:
             self.laws.records, forces, outputs, self.measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._joint_frictions, joints, [law for _, law in movers], keeps,
+            self._joint_frictions, joints, [law for _, law in motion_laws], keeps,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self.measures), len(self.laws.words), len(names),
             len(mass_slots), self._contacts, len(self._joint_frictions), len(joints),
-            len(movers), len(keeps),
+            len(motion_laws), len(keeps),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -288,10 +294,10 @@ class Tables:
             records.append([links + cuts + number, *of[1:]])
         return records
 
-    def _movers(self) -> list[tuple[str, int]]:
+    def _motion_laws(self) -> list[tuple[str, int]]:
         """Laws that drive joints or move markers, with the names of these."""
         moved = {number: key[0] for key, number in self._marker_numbers.items()}
-        found = dict(self.movers)
+        found = dict(self.motion_laws)
         for number, (_, _, _, *laws) in enumerate(self._markers):
             found |= {
                 f"{moved[number]}.{axis}": law
@@ -300,9 +306,9 @@ class Tables:
             }
         return list(found.items())
 
-    def _names(self, movers: list[str]) -> list[int]:
-        """Names for messages, as bytes: of joints by last links, closures, elements that have one,
-        friction from reactions, bodies, laws that prescribe motion, and prescribed initial values.
+    def _names(self, motion_laws: list[str]) -> list[int]:
+        """Names for messages, as bytes: of joints by last links, closures, elements, bodies, laws
+        that prescribe motion, and prescribed initial values.
         """
         texts = [""] * len(self.tree.links)
         for name, link in self.tree.tree_joints.items():
@@ -311,10 +317,9 @@ class Tables:
         texts += [constraint.name for constraint in self.system.constraints]
         texts += [element.name for element in self._held()]
         texts += [item.name for _, item in self._rigid_contacts()]
-        texts += [item.name for item in self.system.elements if item.is_named]
-        texts += [item.name for item in self.system.elements if item.follows_reaction_of]
+        texts += [item.name for item in (*self.system.elements, *self.system.couplings)]
         texts += [body.name for body in self.system.bodies]
-        texts += movers
+        texts += motion_laws
         texts += [item.path for item in self._kept]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 

@@ -199,9 +199,9 @@ class Table(AbstractLaw):
 class Formula(AbstractLaw):
     """An expression such as ``"0.03*sin(5*pi*t)"``, read safely; see `Expression` for its grammar.
 
-    Its derivatives follow from the rules of calculus, not from differences. A formula that jumps,
-    such as ``"where(t < 1, 10, 0)"``, has no rate where it jumps, and the step there integrates
-    across the jump: for a force, a `Step` block on an `Input` has no such error.
+    Its derivatives follow from the rules of calculus, not from differences. Where a formula jumps,
+    such as ``"where(t < 1, 10, 0)"``, a step of the solver ends; the internal solver of a mechanism
+    and ``events="tick"`` integrate across the jump.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def read_numbers(what: str, value: Any) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DiagramError(f"{what} wants numbers, got {value!r}.") from None
+        raise DiagramError(f"{what} requires numbers, got {value!r}.") from None
     if not np.isfinite(array).all():
         raise DiagramError(f"{what} must be finite, got {value!r}.")
     return array

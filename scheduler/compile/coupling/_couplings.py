@@ -151,8 +151,8 @@ def find_couplings(
     estimate: bool,
     problems: list[str],
 ) -> tuple[list[Component], list[Exchange]]:
-    """Return the couplings that need more than each block's own step, in the order to run them, and
-    the powers of those that do not."""
+    """Return the couplings that need more than each block's internal solver, in the order to run
+    them, and the powers of those that do not."""
     if not any(item.block.has_internal_solver for item in flat.blocks):
         _check_none(flat, problems)
         return [], []
@@ -262,8 +262,8 @@ class _Search:
     ) -> tuple[set[int], set[int]]:
         """Return the nodes that a signal depends on by direct feedthrough, and the blocks to call.
 
-        Unless `through`, what reaches it through the inputs of a block with an own step is left
-        out.
+        Unless `through`, what reaches it through the inputs of a block with an internal solver is
+        left out.
         """
         nodes: set[int] = set()
         calls: set[int] = set()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...._deprecation import renamed_keywords, warn_deprecated
+from ....blocks.basic.routing._bus import Bus, BusType, Elements
 from ....blocks.core._block import AbstractBlock
 from ....blocks.core._ports import (
     Kind,
@@ -246,11 +247,35 @@ class Diagram:
         width: int = 1,
         kind: Kind = "real",
         doc: str = "",
+        bus: BusType | Elements | None = None,
     ) -> AbstractBlock:
-        """Declare an input of the whole diagram and return it as a source to connect from."""
-        return self.add(
-            Inport(Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)), name
-        )
+        """Declare an input of the whole diagram and return it as a source to connect from.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        unit, width, kind
+            What it carries.
+        default
+            Its value when nothing is connected; None makes a connection obligatory.
+        doc
+            One line.
+        bus
+            Makes it a bus: its `BusType`, or what one is made of. Elements without a default of
+            their own have `default`.
+        """
+        if bus is None:
+            port = Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)
+            return self.add(Inport(port), name)
+        if unit is not None or width != 1 or kind != "real" or isinstance(default, tuple):
+            raise DiagramError(
+                f"the input `{name}` is a bus: its elements have units, widths, kinds and vectors "
+                f"of defaults; give them in `bus`."
+            )
+        made = bus if isinstance(bus, BusType) else BusType(bus)
+        doc = doc or f"bus of {name_list(made)}"
+        return self.add(Inport(Port("y", default=default, doc=doc), made), name)
 
     def output(self, name: str, source: Endpoint) -> None:
         """Declare an output of the whole diagram: another name for a block's port."""
@@ -433,8 +458,8 @@ class Diagram:
         """Draw the block diagram from left to right.
 
         Wires and outlines are colored by rate. Vectors are thick and labeled with their width.
-        Subsystems are framed with their blocks inside. A diagram that does not compile is drawn
-        without rates.
+        Buses are double lines. Subsystems are framed with their blocks inside. A diagram that does
+        not compile is drawn without rates.
 
         Parameters
         ----------
@@ -588,6 +613,8 @@ class Diagram:
             hint = block.describe_missing_port(port) or suggest(port, index)
             if port in others:
                 hint = " It is an output." if side == "input" else " It is an input."
+                if isinstance(block, Bus) and side == "output":
+                    hint = f" Take it from the bus with BusSelector({port!r})."
             raise DiagramError(
                 f"`{name}` has no {side} `{port}`.{hint} "
                 f"{side.capitalize()}s of `{name}`: {name_list(index)}."

@@ -71,7 +71,12 @@ class StepControl:
         """Check the arguments of `Diagram` and return them."""
         relative = absolute = 0.0
         if tolerance is not None:
-            pair = tolerance if isinstance(tolerance, tuple) else (tolerance, 1e-3 * tolerance)
+            # A pair that comes from a file is a list.
+            pair = (
+                tuple(tolerance)
+                if isinstance(tolerance, tuple | list)
+                else (tolerance, 1e-3 * tolerance)
+            )
             if len(pair) != 2 or not all(0 < value < 1 for value in pair):
                 raise DiagramError(
                     "tolerance is a relative tolerance between 0 and 1, such as 1e-6, or a pair "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ....blocks.core._block import AbstractBlock, NativeBlock
@@ -86,17 +87,9 @@ class Subsystem(AbstractBlock):
                 f"the name `{self.control}` is reserved for the control input: rename the "
                 f"input of the inner diagram."
             )
-        ports = [
-            Port(
-                name,
-                port.port.width,
-                port.port.unit,
-                port.port.kind,
-                port.port.default,
-                port.port.doc,
-            )
-            for name, port in inports.items()
-        ]
+        ports = [replace(port.port, name=name) for name, port in inports.items()]
+        self.buses = {name: port.bus for name, port in inports.items() if port.bus}
+        """Types of the inputs that are buses."""
         if self.control:
             kind: Kind | Same = "boolean" if enable else Same("control")
             ports.append(Port(self.control, kind=kind, doc="runs or restarts the subsystem"))
@@ -106,6 +99,12 @@ class Subsystem(AbstractBlock):
             outputs=[Port(name, width=f"out {name}") for name in diagram.outports],
             rate=INHERITED,
         )
+
+    def describe_missing_port(self, port: str) -> str:
+        output, _, element = port.partition(".")
+        if element and output in self.output_index:
+            return f" Connect a BusSelector({element!r}) to `{output}`, if that is a bus."
+        return ""
 
     def refuse_period(self) -> str:
         return "a Subsystem has no period: set the period of the blocks inside, or use trigger=…."

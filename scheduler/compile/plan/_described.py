@@ -28,11 +28,13 @@ class PortInfo:
     kind: Kind
     doc: str = ""
     sampled: bool = False
+    names: tuple[str, ...] = ()
+    """Of an enumeration: the names of its values, from 1 on."""
 
     @property
     def signal(self) -> Signal:
         """The port as a signal of a recorder."""
-        return Signal(self.path, self.width, self.unit, self.kind, self.sampled)
+        return Signal(self.path, self.width, self.unit, self.kind, self.sampled, tuple(self.names))
 
 
 def slots_of(ports: Iterable[PortInfo]) -> list[int]:
@@ -138,6 +140,12 @@ class AbstractDescribed(ABC):
         found |= self.inputs
         return MappingProxyType(found | {port.path: port for port in diagnostic})
 
+    @cached_property
+    def solver_signals(self) -> Mapping[str, PortInfo]:
+        """What the solver counts, as signals by path: recorded only where they are named."""
+        ports = (PortInfo(*item) for item in self.meta.get("solver_signals", ()))
+        return MappingProxyType({port.path: port for port in ports})
+
     @property
     def couplings(self) -> tuple[Mapping[str, Any], ...]:
         """The blocks with an internal solver that are advanced together, and how."""
@@ -150,8 +158,9 @@ class AbstractDescribed(ABC):
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Other names of signals: a block's, of its main output; the diagram's own outputs."""
-        short = {}
+        """Other names of signals: a block's, of its main output; elements of buses; the diagram's
+        own outputs."""
+        short = dict(self.meta.get("buses", {}))
         rerouted: Mapping[str, str] = self.meta.get("rerouted", {})
         for block in self.blocks:
             paths = [rerouted.get(port.path, port.path) for port in block.outputs]
@@ -163,6 +172,13 @@ class AbstractDescribed(ABC):
         by_slot = {port.slot: path for path, port in self.signals.items()}
         outputs = {name: by_slot[port.slot] for name, port in self.outputs.items()}
         return MappingProxyType(short | outputs)
+
+    @cached_property
+    def bus_elements(self) -> Mapping[str, str]:
+        """Elements of buses, by their names: the paths of their signals."""
+        elements = dict(self.meta.get("buses", {}))
+        elements |= {name: self.aliases[name] for name in self.outputs if "." in name}
+        return MappingProxyType(elements | {name: name for name in self.inputs if "." in name})
 
     @cached_property
     def parameters(self) -> Mapping[str, ParameterInfo]:
@@ -177,8 +193,10 @@ class AbstractDescribed(ABC):
     def find_signal(self, path: str) -> PortInfo:
         """Return the signal at `path`, or raise an error that lists the valid names."""
         path = self.aliases.get(path, path)
+        if path not in self.signals and path in self.solver_signals:
+            return self.solver_signals[path]
         if path not in self.signals:
-            names = [*self.signals, *self.aliases]
+            names = [*self.signals, *self.aliases, *self.solver_signals]
             raise BiellaError(
                 f"there is no signal `{path}`.{suggest(path, names)} "
                 f"Signals: {name_list(self.signals)}."
@@ -217,7 +235,8 @@ def read_value(
 ) -> npt.NDArray[np.float64]:
     """Return `value` as the numbers of a parameter or an input, or raise an error that names it.
 
-    They must be finite if those `before` are: some parameters, such as limits, may be infinite.
+    They must be finite if those `before` are: some parameters, such as limits, may be infinite,
+    but none becomes NaN.
     """
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -231,4 +250,6 @@ def read_value(
         raise BiellaError(f"`{path}` expects {wanted}, got {array.size}: {value!r}.{comma}")
     if not np.isfinite(array).all() and np.isfinite(before).all():
         raise BiellaError(f"`{path}` must be finite, got {value!r}.")
+    if np.isnan(array).any() and not np.isnan(before).any():
+        raise BiellaError(f"`{path}` must be a number, got {value!r}.")
     return array.ravel()

@@ -149,7 +149,7 @@ class Plan(AbstractDescribed):
     def kernels(self) -> list[str]:
         """Name of the kernel of each block."""
         names = self.sections["KERN"].decode(errors="replace").split("\0")
-        return [names[record["kernel"]] for record in self.block_records]
+        return [names[number] for number in self.block_records["kernel"].tolist()]
 
     @property
     def block_records(self) -> npt.NDArray[Any]:

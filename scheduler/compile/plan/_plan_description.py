@@ -13,6 +13,7 @@ from ...results._coupling_report import ARRAYS, BOND, HEAD, HEAD_SIZE
 from .._flatten import FlatBlock, FlatDiagram, FlatInput, Source
 from .._port_types import Carried
 from ..coupling._couplings import STATES, Component
+from ..diagram._solver_options import IMPLICIT
 
 if TYPE_CHECKING:
     from ._encode import Encoder
@@ -25,6 +26,26 @@ _KINDS = {
 }
 _INPUT, _OUTPUT = contract.BL_INPUT, contract.BL_OUTPUT
 _FIXED_PARAMETER, _TUNABLE_PARAMETER = contract.BL_FIXED_PARAMETER, contract.BL_TUNABLE_PARAMETER
+
+
+_SOLVER_SIGNALS = (
+    ("events", contract.BL_COUNT_EVENTS, "events located since the start"),
+    (
+        "unlocated",
+        contract.BL_COUNT_UNLOCATED,
+        "ticks since the start with more than max_events events, finished without locating",
+    ),
+    (
+        "uncontrolled",
+        contract.BL_COUNT_UNCONTROLLED,
+        "ticks since the start with more than max_steps steps, finished without error control",
+    ),
+)
+_STEP_SIGNALS = (
+    ("steps", contract.BL_SOLVER_STEPS, "accepted internal steps since the start"),
+    ("rejections", contract.BL_SOLVER_REJECTIONS, "internal steps since the start, repeated"),
+)
+"""Of solvers with error control or Newton's method."""
 
 
 class Describer:
@@ -56,7 +77,7 @@ class Describer:
             else:
                 carried = self.ports.outputs[source.block][source.port]
                 port = self.flat.blocks[source.block].block.outputs[source.port]
-                sampled = self.rates[source.block].period > 0
+                sampled = self._is_held(source.block)
                 outputs.append(
                     self._port(name, self.layout.slot_of(source), carried, port, sampled)
                 )
@@ -79,7 +100,10 @@ class Describer:
             "scopes": self._scopes(),
             "guards": [guard.path for guard in self.flat.guards],
             "order": self.layout.order.entries,
+            "solver_signals": self._solver_signals(),
         }
+        if self.flat.buses:
+            described["buses"] = self._name_elements()
         if self.flat.rerouted:
             described["rerouted"] = dict(self.flat.rerouted)
         if self.layout.couplings:
@@ -105,6 +129,20 @@ class Describer:
                 )
             ]
         return described, self.variables
+
+    def _solver_signals(self) -> list[list[Any]]:
+        """Return the counters of the solver, which follow the memory, as ports."""
+        layout = self.layout
+        first = len(layout.tables.parameters) + layout.signal_count
+        first += layout.state_count + layout.memory_count
+        names = list(_SOLVER_SIGNALS)
+        if layout.solver in IMPLICIT or layout.settings.control.relative > 0.0:
+            names += [
+                (name, contract.BL_EVENT_COUNTERS + at, doc) for name, at, doc in _STEP_SIGNALS
+            ]
+        return [
+            [f"solver.{name}", first + at, 1, None, "integer", doc, True] for name, at, doc in names
+        ]
 
     def _describe_coupling(self, n: int, coupling: Component, memory: int) -> dict[str, Any]:
         """Return the settings of a coupling, and which of its values are signals."""
@@ -231,11 +269,21 @@ class Describer:
             if item.declared and Source(-1 - n, 0) in reached
         ]
 
+    def _name_elements(self) -> dict[str, str]:
+        """Return the paths of the signals of buses, by their names in these."""
+        found = {}
+        for name, source in self.flat.buses:
+            if source.block >= 0:
+                found[name] = self.flat.blocks[source.block].output_path(source.port)
+            elif self.flat.inputs[-1 - source.block].declared:
+                found[name] = self.flat.inputs[-1 - source.block].name
+        return found
+
     def _describe_block(self, number: int, item: FlatBlock) -> tuple[Any, ...]:
         block = item.block
         rate = self.rates[number]
         outputs = tuple(
-            self._port(item.output_path(n), slot, carried, port, rate.period > 0)
+            self._port(item.output_path(n), slot, carried, port, self._is_held(number))
             for n, (port, slot, carried) in enumerate(
                 zip(
                     block.outputs,
@@ -276,11 +324,18 @@ class Describer:
             tuple(parameters),
         )
 
+    def _is_held(self, number: int) -> bool:
+        """Whether the outputs of a block are constant between its samples, or between events."""
+        block = self.flat.blocks[number].block
+        return self.rates[number].period > 0 or block.piecewise_constant
+
     def _port(
         self, path: str, slot: int, carried: Carried, port: Port, sampled: bool = False
     ) -> tuple[Any, ...]:
         unit = None if carried.unit is None else str(carried.unit)
-        return path, slot, carried.width or 1, unit, carried.kind or "real", port.doc, sampled
+        kind = carried.kind or "real"
+        described = (path, slot, carried.width or 1, unit, kind, port.doc, sampled)
+        return (*described, carried.names) if carried.names else described
 
 
 def name_cycle(flat: FlatDiagram, cycle: Sequence[tuple[int, int]]) -> list[str]:
@@ -294,4 +349,5 @@ def _outside(item: FlatInput) -> Carried:
         port.width if isinstance(port.width, int) else 1,
         port.unit if isinstance(port.unit, Unit) else None,
         port.kind if isinstance(port.kind, str) else "real",
+        port.names,
     )

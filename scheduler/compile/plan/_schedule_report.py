@@ -41,6 +41,8 @@ def report_plan(plan: AbstractDescribed) -> str:
     for item in plan.couplings:
         how = f"{item['method']}, extrapolation {item['extrapolation']}"
         lines += ["", f"coupled by {how}: " + " → ".join(item["members"])]
+        if "states" in set(item["members"]) - {block.path for block in plan.blocks}:
+            lines.append("events of continuous blocks happen at ticks: their states are coupled")
     for title, ports in (("inputs", plan.inputs), ("outputs", plan.outputs)):
         if ports:
             named = ", ".join(f"{p.path} [{p.unit or '?'}]" for p in ports.values())

@@ -89,7 +89,7 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
     double h = bl_fit_step(proposed, limit);
     memcpy(start, e->dx, (size_t)n * sizeof(double));
     memcpy(x0, e->x, (size_t)n * sizeof(double));
-    for (int rejections = 0; rejections < DOPRI5_MOST_REJECTIONS && !bl_is_too_short(t, h); rejections++) {
+    for (int rejections = 0; rejections < DOPRI5_MOST_REJECTIONS && !bl_is_too_short(t, h, limit); rejections++) {
         double error = INFINITY;
         status = bl_integrate_explicit(e, t, h);
         if (status == BL_OK) status = bl_evaluate_at(e, t + h);
@@ -107,10 +107,10 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
             head[BL_SOLVER_PROPOSED] = rejections == 0 && h < proposed ? fmax(factor * h, proposed) : factor * h;
             watch_stiffness(e, x0, k, t, h);
             bl_fill_dopri5(e, x0, f0, e->dx, h);
+            if (rejections > 0) bl_forget_failure(e);
             *taken = h;
             return BL_OK;
         }
-        if (status != BL_OK) bl_forget_failure(e);
         head[BL_SOLVER_REJECTIONS] += 1.0;
         h *= isfinite(error) ? fmax(DOPRI5_LEAST, DOPRI5_SAFETY / pow(error, 0.2 - 0.75 * DOPRI5_BETA)) : DOPRI5_LEAST;
         memcpy(e->x, x0, (size_t)n * sizeof(double));

@@ -27,9 +27,15 @@ static const double RADAU5_T_INVERSE[3][3] = {
 static const double RADAU5_ERROR[3] = {-10.048809399827415562, 1.3821427331607488958, -1.0 / 3};
 
 static const double RADAU5_SAFETY = 0.9, RADAU5_SLOWEST = 0.2, RADAU5_FASTEST = 8.0;
-static const double RADAU5_SMALL_RATE = 1e-3; /* of convergence, up to which a Jacobian is kept */
-static const double RADAU5_KEPT_STEP = 1.2;   /* growth of the step up to which its factors are kept instead */
+static const double RADAU5_SMALL_RATE =
+    1e-3; /* of convergence, up to which a Jacobian is kept; and after two iterations */
+static const double RADAU5_LEAST_KEPT = 0.8,
+                    RADAU5_MOST_KEPT = 1.2; /* change of the step within which factors are kept instead */
+static const double RADAU5_TRUST = 0.03; /* in the rate of the last step: it alone rarely ends an iteration */
 static const double RADAU5_SAME_STEP = 1e-9;
+/* Least difference for the Jacobian, in units of the scale: where f is almost 0, but made of larger terms, its noise gives no lower bound. */
+static const double RADAU5_LEAST_DIFFERENCE = 1e-3, RADAU5_FIXED_LEAST_DIFFERENCE = 1e-7;
+static const double RADAU5_LARGEST_RATIO = 10.0; /* of a step to the one before, up to which its polynomial is of use */
 enum { RADAU5_ITERATIONS = 7, RADAU5_FIXED_ITERATIONS = 12, RADAU5_MOST_HALVINGS = 12, RADAU5_MOST_REJECTIONS = 100 };
 static const char RADAU5_REMEDY[] = "Check the diagram for a value that grows without bound, or a looser tolerance";
 
@@ -74,11 +80,13 @@ static double correction_weight(double theta) {
 }
 
 /* The polynomial of degree 4 through the start of the step before, and start, corrected stages and end of this one: divided
-   differences over the nodes 1, c2, c1, 0 and -ρ. After a jump, the last is from the error estimate alone. */
+   differences over the nodes 1, c2, c1, 0 and -ρ. After a jump, and after a step that was cut very short, the last is from the
+   error estimate alone. */
 static void fill_dense(const bl_radau5 *r, const double *end, double h) {
     const int64_t n = r->n;
     const double first = correction_weight(RADAU5_C1), second = correction_weight(RADAU5_C2);
-    const double ratio = r->head[BL_SOLVER_LENGTH] > 0.0 ? r->head[BL_SOLVER_LENGTH] / h : 0.0;
+    const bool follows = r->head[BL_SOLVER_JUMPED] == 0.0 && RADAU5_LARGEST_RATIO * r->head[BL_SOLVER_LENGTH] >= h;
+    const double ratio = follows ? r->head[BL_SOLVER_LENGTH] / h : 0.0;
     const double product = ratio * (ratio + 1.0) * (ratio + RADAU5_C1) * (ratio + RADAU5_C2);
     double *start = r->dense + BL_DENSE_START * n, *rise = r->dense + BL_DENSE_RISE * n,
            *bend = r->dense + BL_DENSE_BEND * n, *twist = r->dense + BL_DENSE_TWIST * n,
@@ -105,7 +113,7 @@ static void fill_dense(const bl_radau5 *r, const double *end, double h) {
 
 /* Starting values of Z and W: the last polynomial, continued; or zeros. */
 static void predict(const bl_radau5 *r, double h) {
-    const double before = r->head[BL_SOLVER_LENGTH];
+    const double length = r->head[BL_SOLVER_LENGTH], before = RADAU5_LARGEST_RATIO * length >= h ? length : 0.0;
     const double nodes[3] = {RADAU5_C1, RADAU5_C2, 1.0};
     for (int k = 0; k < 3; k++) {
         const double s = before > 0.0 ? nodes[k] * h / before : 0.0;
@@ -188,7 +196,7 @@ static radau5_newton iterate(bl_engine *e, const bl_radau5 *r, double t, double 
             }
         }
         before = fmax(size, DBL_EPSILON * tolerance);
-        if (left * size <= tolerance) {
+        if (left * size <= (n > 1 ? 1.0 : RADAU5_TRUST) * tolerance) {
             r->head[BL_SOLVER_RATE] = rate;
             return CONVERGED;
         }
@@ -199,14 +207,15 @@ static radau5_newton iterate(bl_engine *e, const bl_radau5 *r, double t, double 
 
 /* Makes Jacobian and factors for a step of h from t, as far as they are missing. Returns BL_OK, a status of a block, or
    BL_UNCHANGED if a matrix is singular. */
-static int prepare(bl_engine *e, const bl_radau5 *r, double t, double h) {
+static int prepare(bl_engine *e, const bl_radau5 *r, double t, double h, double least_difference) {
     double *head = r->head;
     const double age = head[BL_SOLVER_JACOBIAN];
     if (age != BL_NEW_JACOBIAN && age != BL_OLD_JACOBIAN) {
         copy(e->x, r->x0, r->n);
         /* Differences as large as the noise of f allows, in units of the tolerances: as in SUNDIALS CVODE. */
         const double slope = bl_norm(r->f0, r->scale, r->n);
-        const double least = slope > 0.0 && isfinite(slope) ? 1000.0 * h * DBL_EPSILON * (double)r->n * slope : 1.0;
+        const double noise = slope > 0.0 && isfinite(slope) ? 1000.0 * h * DBL_EPSILON * (double)r->n * slope : 1.0;
+        const double least = fmax(noise, least_difference);
         for (int64_t i = 0; i < r->n; i++) r->spare[i] = fmax(sqrt(DBL_EPSILON) * fabs(r->x0[i]), least * r->scale[i]);
         const int status = bl_differentiate(e, t, 1.0, r->spare, r->f0, r->jacobian);
         if (status != BL_OK) return status;
@@ -255,14 +264,17 @@ static double propose(const bl_radau5 *r, double h, double error, int iterations
 }
 
 /* Ends an accepted step: x, dx and signals at its end, the interpolant, what the next step starts from. */
-static int accept(bl_engine *e, const bl_radau5 *r, double t, double h) {
+static int accept(bl_engine *e, const bl_radau5 *r, double t, double h, int iterations) {
     for (int64_t i = 0; i < r->n; i++) e->x[i] = r->x0[i] + r->z[2][i];
     const int status = bl_evaluate_at(e, t + h);
     if (status != BL_OK) return status;
-    if (!bl_all_finite(e->dx, r->n)) return BL_ERROR_NOT_FINITE;
+    if (!bl_all_finite(e->dx, r->n))
+        return bl_fail(e, BL_ERROR_NOT_FINITE, -1, "a derivative is not finite at t = %.9g", t + h);
     fill_dense(r, e->x, h);
     r->head[BL_SOLVER_LENGTH] = h;
-    r->head[BL_SOLVER_JACOBIAN] = r->head[BL_SOLVER_RATE] <= RADAU5_SMALL_RATE ? BL_OLD_JACOBIAN : BL_STALE_JACOBIAN;
+    r->head[BL_SOLVER_JUMPED] = 0.0;
+    const bool converges = iterations <= 2 || r->head[BL_SOLVER_RATE] <= RADAU5_SMALL_RATE;
+    r->head[BL_SOLVER_JACOBIAN] = converges ? BL_OLD_JACOBIAN : BL_STALE_JACOBIAN;
     return BL_OK;
 }
 
@@ -283,26 +295,27 @@ int bl_step_radau5(bl_engine *e, double t, double limit, double *taken) {
     double h = bl_fit_step(proposed, limit);
     copy(r.x0, e->x, r.n);
     copy(r.f0, e->dx, r.n);
-    for (int rejections = 0; rejections < RADAU5_MOST_REJECTIONS && !bl_is_too_short(t, h); rejections++) {
+    for (int rejections = 0; rejections < RADAU5_MOST_REJECTIONS && !bl_is_too_short(t, h, limit); rejections++) {
         const bool first = !(head[BL_SOLVER_LENGTH] > 0.0);
         int iterations = 0;
         double shrink = 0.5, error = INFINITY;
-        status = prepare(e, &r, t, h);
+        status = prepare(e, &r, t, h, RADAU5_LEAST_DIFFERENCE);
         if (status == BL_OK) {
             predict(&r, h);
             const radau5_newton end = iterate(e, &r, t, h, tolerance, RADAU5_ITERATIONS, &iterations, &shrink, &status);
             if (end == CONVERGED) status = estimate_error(e, &r, t, h, first || rejections > 0, &error);
             if (status == BL_OK && error < 1.0) {
                 const double next = propose(&r, h, error, iterations, rejections > 0);
-                status = accept(e, &r, t, h);
+                status = accept(e, &r, t, h, iterations);
                 if (status == BL_OK) {
-                    const bool keeps =
-                        head[BL_SOLVER_JACOBIAN] == BL_OLD_JACOBIAN && next >= h && next <= RADAU5_KEPT_STEP * h;
+                    const bool keeps = head[BL_SOLVER_JACOBIAN] == BL_OLD_JACOBIAN && next >= RADAU5_LEAST_KEPT * h &&
+                                       next <= RADAU5_MOST_KEPT * h;
                     head[BL_SOLVER_STEPS] += 1.0;
                     head[BL_SOLVER_ERROR] = fmax(error, 1e-2);
                     head[BL_SOLVER_PROPOSED] = rejections == 0 && h < proposed ? fmax(next, proposed)
                                                : keeps                         ? h
                                                                                : next;
+                    if (rejections > 0) bl_forget_failure(e);
                     *taken = h;
                     return BL_OK;
                 }
@@ -310,12 +323,12 @@ int bl_step_radau5(bl_engine *e, double t, double limit, double *taken) {
                 shrink = first ? 0.1 : h > 0.0 ? propose(&r, h, error, iterations, true) / h : 0.5;
             }
             /* A failed iteration with an old Jacobian is repeated with a new one, without a shorter step if it was only slow. */
-            if (head[BL_SOLVER_JACOBIAN] != BL_NEW_JACOBIAN) head[BL_SOLVER_JACOBIAN] = BL_STALE_JACOBIAN;
+            if (head[BL_SOLVER_JACOBIAN] != BL_NEW_JACOBIAN) {
+                head[BL_SOLVER_JACOBIAN] = BL_STALE_JACOBIAN;
+                if (end == RADAU5_SLOW || end == DIVERGED) shrink = 1.0;
+            }
         }
-        if (status != BL_OK && status != BL_UNCHANGED) {
-            if (!bl_can_retry(status)) return status;
-            bl_forget_failure(e);
-        }
+        if (status != BL_OK && status != BL_UNCHANGED && !bl_can_retry(status)) return status;
         head[BL_SOLVER_REJECTIONS] += 1.0;
         h *= shrink;
     }
@@ -333,18 +346,35 @@ static int step_fixed(bl_engine *e, const bl_radau5 *r, double t, double h) {
     for (int attempt = 0; attempt < 2; attempt++) {
         int iterations = 0;
         double shrink = 0.0;
-        int status = prepare(e, r, t, h);
+        int status = prepare(e, r, t, h, RADAU5_FIXED_LEAST_DIFFERENCE);
         if (status != BL_OK) return status;
         predict(r, h);
         const radau5_newton end = iterate(e, r, t, h, 1e-13, RADAU5_FIXED_ITERATIONS, &iterations, &shrink, &status);
         double error = 0.0;
         if (end == CONVERGED) status = estimate_error(e, r, t, h, false, &error);
-        if (end == CONVERGED && status == BL_OK) return accept(e, r, t, h);
+        if (end == CONVERGED && status == BL_OK) return accept(e, r, t, h, iterations);
         if (end == FAILED) return status;
         if (head[BL_SOLVER_JACOBIAN] == BL_NEW_JACOBIAN) break;
         head[BL_SOLVER_JACOBIAN] = BL_STALE_JACOBIAN;
     }
     return BL_UNCHANGED;
+}
+
+int bl_step_fixed_radau5(bl_engine *e, double t, double limit, double *taken) {
+    const bl_radau5 r = parts_of(e);
+    int status = BL_OK;
+    *taken = limit;
+    for (int halving = 0; halving <= RADAU5_MOST_HALVINGS; halving++, *taken *= 0.5) {
+        status = step_fixed(e, &r, t, *taken);
+        if (status == BL_OK && halving > 0) bl_forget_failure(e);
+        if (status == BL_OK || (status != BL_UNCHANGED && !bl_can_retry(status))) return status;
+        r.head[BL_SOLVER_REJECTIONS] += 1.0;
+        r.head[BL_SOLVER_LENGTH] = 0.0;
+        copy(e->x, r.x0, r.n);
+        copy(e->dx, r.f0, r.n);
+    }
+    if (status != BL_UNCHANGED) return status;
+    return bl_fail(e, BL_ERROR_SOLVER, -1, "the implicit step from t = %.9g did not converge", t);
 }
 
 /* Where Newton's iteration fails, at a kink for instance, the step is taken in parts. */

@@ -38,6 +38,14 @@ int bl_integrate(bl_engine *e, double t, double h) {
     return status;
 }
 
+int bl_step_fixed(bl_engine *e, double t, double limit, double *taken) {
+    *taken = limit;
+    if (e->solver != BL_RADAU5) return bl_integrate(e, t, limit);
+    const int status = bl_step_fixed_radau5(e, t, limit, taken);
+    if (status == BL_OK) bl_count(e, BL_SOLVER_STEPS);
+    return status;
+}
+
 int bl_step_adaptive(bl_engine *e, double t, double limit, double *taken) {
     return e->solver == BL_RADAU5 ? bl_step_radau5(e, t, limit, taken) : bl_step_dopri5(e, t, limit, taken);
 }
@@ -46,11 +54,15 @@ void bl_restart_solver(bl_engine *e) {
     if (!bl_has_solver_memory(e)) return;
     double *head = e->solver_memory;
     head[BL_SOLVER_PROPOSED] = head[BL_SOLVER_LENGTH] = head[BL_SOLVER_ERROR] = 0.0;
-    head[BL_SOLVER_STIFF_SIGNS] = head[BL_SOLVER_SMOOTH_SIGNS] = 0.0;
+    head[BL_SOLVER_STIFF_SIGNS] = head[BL_SOLVER_SMOOTH_SIGNS] = head[BL_SOLVER_JUMPED] = 0.0;
     if (e->solver == BL_RADAU5) {
         head[BL_SOLVER_JACOBIAN] = BL_NO_JACOBIAN;
         head[BL_SOLVER_FACTORED] = 0.0;
     }
+}
+
+void bl_expect_jump(bl_engine *e) {
+    if (bl_has_solver_memory(e)) e->solver_memory[BL_SOLVER_JUMPED] = 1.0;
 }
 
 void bl_fill_hermite(const bl_engine *e, const double *x0, const double *f0, const double *f1, double h) {

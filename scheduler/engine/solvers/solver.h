@@ -29,11 +29,15 @@ enum {
     BL_SOLVER_RATE,           /* convergence of the last Newton iteration */
     BL_SOLVER_STIFF_SIGNS,    /* steps in succession that looked stiff, and that did not */
     BL_SOLVER_SMOOTH_SIGNS,
+    BL_SOLVER_JUMPED,         /* 1: the right-hand side may have jumped since the last step */
     BL_SOLVER_HEAD
 };
 
 /* Fixed step: integrates x over h from t; dx holds f(t, x). */
 BL_API int bl_integrate(bl_engine *e, double t, double h);
+/* The same over `limit`, or over a part of it, *taken, where the solver has to take the step in parts: the interpolant is that of
+   this part. */
+int bl_step_fixed(bl_engine *e, double t, double limit, double *taken);
 /* Error control: one accepted step from t, at most `limit` long; dx holds f(t, x). Repeats with shorter steps until the error is
    within the tolerances. *taken is the length, exactly `limit` where the step reaches it. Then x, dx and the signals are those
    at its end. */
@@ -44,6 +48,8 @@ BL_API int bl_complete_interpolant(bl_engine *e, double t, double h);
 BL_API void bl_interpolate(const bl_engine *e, double h, double theta, double *x);
 /* After a jump of states or right-hand side: forgets the history of steps; Jacobian and step length are renewed. */
 BL_API void bl_restart_solver(bl_engine *e);
+/* Where signals change that states depend on: the interpolant of the next step does not use the last one. */
+void bl_expect_jump(bl_engine *e);
 
 /* Loading: reads the pattern of df/dx, `count` numbers of section JPAT (0: a full matrix). On failure *why is the reason. */
 int bl_load_pattern(bl_engine *e, const int32_t *pattern, int64_t count, const char **why);
@@ -80,8 +86,8 @@ int bl_first_step(bl_engine *e, double t, double limit, int order, const double 
 double bl_fit_step(double proposed, double limit);
 /* Whether a step that failed with this status may be tried again with a shorter one. */
 bool bl_can_retry(int status);
-/* Whether a step is too short to be taken from t. */
-bool bl_is_too_short(double t, double h);
+/* Whether a step is too short to be taken from t. One to the limit is not: that may lie a rounding error after t. */
+bool bl_is_too_short(double t, double h, double limit);
 bool bl_all_finite(const double *values, int64_t n);
 int32_t bl_owner_of_state(const bl_engine *e, int64_t state);
 int bl_fail_too_short(bl_engine *e, double t, double h, int status, const char *remedy);
@@ -93,6 +99,7 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken);
 int bl_integrate_implicit(bl_engine *e, double t, double h);
 enum { BL_RADAU5_SCRATCH = 11 }; /* vectors of work space */
 int bl_integrate_radau5(bl_engine *e, double t, double h);
+int bl_step_fixed_radau5(bl_engine *e, double t, double limit, double *taken);
 int bl_step_radau5(bl_engine *e, double t, double limit, double *taken);
 void bl_interpolate_radau5(const double *dense, int64_t n, double theta, double *x);
 

@@ -8,7 +8,8 @@
 
 #include "scheduler/engine/solvers/solver.h"
 
-static const int64_t SMALLEST_SPARSE = 40;     /* states; smaller matrices are factored as full ones */
+/* States; smaller matrices are factored as full ones. radau5 factors a complex matrix too: sparsity pays earlier. */
+static const int64_t SMALLEST_SPARSE = 40, SMALLEST_SPARSE_RADAU5 = 16;
 static const int64_t LARGEST_FACTOR = 1LL << 26;
 
 /* The graph during elimination. A node is a variable until it is eliminated, then an element: a clique of variables. */
@@ -211,7 +212,7 @@ static bool eliminate(bl_graph *g, int32_t *order, bool *too_full) {
 
 int bl_analyze_factors(bl_engine *e, bl_jacobian *j) {
     const int64_t n = j->n;
-    if (n < SMALLEST_SPARSE) return BL_OK;
+    if (n < (e->solver == BL_RADAU5 ? SMALLEST_SPARSE_RADAU5 : SMALLEST_SPARSE)) return BL_OK;
     bl_graph g = {0};
     bool too_full = false;
     int status = BL_ERROR_MEMORY;

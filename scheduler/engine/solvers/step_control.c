@@ -30,7 +30,9 @@ bool bl_can_retry(int status) {
     return status < 0 && status != BL_ERROR_INTERRUPT && status != BL_ERROR_MEMORY && status != BL_ERROR_ARGUMENT;
 }
 
-bool bl_is_too_short(double t, double h) { return !(h > 10.0 * DBL_EPSILON * fabs(t)) || h < 1e-290; }
+bool bl_is_too_short(double t, double h, double limit) {
+    return !(h >= limit) && (!(h > 10.0 * DBL_EPSILON * fabs(t)) || h < 1e-290);
+}
 
 int32_t bl_owner_of_state(const bl_engine *e, int64_t state) {
     for (int32_t k = 0; k < e->block_count; k++) {

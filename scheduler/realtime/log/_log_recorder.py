@@ -19,6 +19,7 @@ from ...results._files import explain
 from ...results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder, Rows
 from ...results._result import Result
 from ...results._signals import ResultError, Signal
+from ...results.events._events import EventSource
 from ..loop._pace import ENTRY, InputLog
 from ._log import RunLog, append_input_log
 
@@ -45,8 +46,10 @@ class AbstractLogRecorder(AbstractRecorder):
         signals: Iterable[Signal],
         aliases: Mapping[str, str] | None = None,
         info: Mapping[str, object] | None = None,
+        *,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
-        super().__init__(signals, aliases, info)
+        super().__init__(signals, aliases, info, event_sources=event_sources)
         self.dropped: list[tuple[float, float]] = []
         self.rows_dropped = 0
         self.entries_dropped = 0
@@ -107,8 +110,9 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
         *,
         plan: bytes,
         limit: int = _LARGEST_IN_MEMORY,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
-        super().__init__(signals, aliases, info)
+        super().__init__(signals, aliases, info, event_sources=event_sources)
         self._plan = plan
         self._left = limit
         self._input_log: list[InputLog] = []
@@ -155,8 +159,11 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         captures: Sequence[Signal] = (),
         *,
         plan: bytes,
+        event_sources: Sequence[EventSource] = (),
     ) -> None:
-        super().__init__(path, signals, aliases, info, captures, plan=plan)
+        super().__init__(
+            path, signals, aliases, info, captures, plan=plan, event_sources=event_sources
+        )
         self._waiting: list[InputLog] = []
         self._waiting_ticks = 0
 

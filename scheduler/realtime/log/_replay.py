@@ -122,7 +122,23 @@ def find_differences(first: Result, second: Result) -> list[str]:
         or any(
             first.read(path, a).tobytes() != second.read(path, b).tobytes() for a, b in stretches
         )
-    ]
+    ] + ["events"] * _events_differ(first, second)
+
+
+def _events_differ(first: Result, second: Result) -> bool:
+    """Return whether the events within the time of `first` are not those of `second`.
+
+    Up to the last row: later events may be missing in a log of a killed process.
+    """
+    if not (first.length and second.length):
+        return False
+    end = min(first.t[-1], second.t[-1])
+    logs = [result.events.log for result in (first, second)]
+    logs = [log[log["time"] <= end] for log in logs]
+    if not logs[0].size and not first.events.blocks:
+        return False  # a recording without events
+    shared = min(map(len, logs)) if first.events.truncated or second.events.truncated else None
+    return bool(logs[0][:shared].tobytes() != logs[1][:shared].tobytes())
 
 
 def _stretches(mine: Rows, theirs: Rows) -> list[tuple[slice, slice]]:

@@ -160,11 +160,16 @@ class Pace(contract.bl_pace):
     def post_latest(self, mailbox: Mailbox, first: int) -> None:
         """Leave the tick and the newest values in `mailbox`, from slot `first` to the last signal.
 
-        That is done at every tick.
+        The counters of the solver follow. That is done at every tick.
         """
         self._kept["latest"] = mailbox
         self.latest, self.latest_first = mailbox.handle, first
         self.frame = self._point("frame", np.zeros(mailbox.count), np.float64, c_double)
+
+    def push_events(self, pipe: Pipe) -> None:
+        """Send the located events of every tick through `pipe`."""
+        self._kept["events"] = pipe
+        self.events = pipe.handle
 
     def write_ages(self, slots: Sequence[tuple[int, int]]) -> None:
         """Tell at every tick how old results are: where to, and where the time of each is."""

@@ -328,11 +328,18 @@ static void push_row(bl_run_context *c) {
     note_gap(c, BL_GAP_ROWS, e->tick, e->tick);
 }
 
+static void push_events(bl_run_context *c) {
+    const bl_engine *e = c->e;
+    for (int64_t k = 0; c->p->events && k < e->event_count; k++)
+        if (!push(c, c->p->events, &e->events[k])) c->p->events_lost++;
+}
+
 static void post_latest(const bl_run_context *c) {
     if (!c->p->latest) return;
     const int64_t first = c->p->latest_first, end = c->e->layout.parameters + c->e->layout.signals;
     c->p->frame[0] = (double)c->e->tick;
     memcpy(c->p->frame + 1, c->e->values + first, (size_t)(end - first) * sizeof(double));
+    memcpy(c->p->frame + 1 + end - first, c->e->counters, (size_t)c->e->layout.diagnostics * sizeof(double));
     bl_mailbox_post(c->p->latest, c->p->frame);
 }
 
@@ -365,6 +372,7 @@ static int run_tick(bl_run_context *c) {
     if (!held) give_to_devices(c); /* a catch-up tick has no new values for the devices */
     if (c->p->end != BL_END_NONE) return BL_OK;
     status = bl_commit(c->e);
+    push_events(c);
     bl_probe_end_tick(c->e);
     if (status == BL_OK) c->p->done++;
     return status;

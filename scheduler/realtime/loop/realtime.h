@@ -101,15 +101,17 @@ typedef struct {
     bl_device **devices;
     bl_pipe *commands;          /* bl_entry, from outside */
     bl_pipe *input_log;           /* bl_entry, to outside */
+    bl_pipe *events;            /* bl_event, to outside */
     bl_pipe *rows;              /* the tick and then pick_count values, as doubles */
     const int64_t *pick;
     int64_t pick_count, every;
     double *row;                /* room for 1 + pick_count values */
     const bl_entry *replay;     /* in the order of ticks */
     int64_t replay_count;
-    bl_mailbox *latest;         /* the tick, then all values from slot `latest_first` on, up to the last signal */
-    int64_t latest_first;       /* of a parameter, or the first signal */
-    double *frame;              /* room for them */
+    bl_mailbox *
+        latest; /* the tick, then all values from slot `latest_first` on, up to the last signal, then the diagnostics */
+    int64_t latest_first; /* of a parameter, or the first signal */
+    double *frame; /* room for them */
     int64_t timing[BL_TIMINGS]; /* parameters; -1: none */
     const int64_t
         *ages; /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
@@ -121,7 +123,7 @@ typedef struct {
     int32_t lost_device; /* device that ended the run, or -1 */
     int64_t done; /* ticks */
     int64_t overruns, overruns_in_warmup, skipped; /* skipped: deadlines */
-    int64_t rows_lost, entries_lost, entries_rejected, gap_count;
+    int64_t rows_lost, entries_lost, entries_rejected, gap_count, events_lost;
     bl_histogram lateness, execution;
     bl_overrun overrun_list[BL_NOTED];
     bl_gap gaps[BL_NOTED];

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import BiellaError
+from ..errors import BiellaError, name_list, suggest
 from ._load import load_diagram, load_model
 from ._shared import add_command, add_json, complain, print_json, read_assignment
+
+if TYPE_CHECKING:
+    from ..blocks.machines._state_machine import StateMachine
+    from ..scheduler.compile.diagram._diagram import Diagram
 
 _FILE = "a Python file that defines diagram()"
 
@@ -37,6 +42,9 @@ def add_commands(commands: Any) -> None:
         "--output",
         type=Path,
         help="picture: .svg, .png or .pdf (default: name of the file, .svg)",
+    )
+    draw.add_argument(
+        "--machine", metavar="NAME", help="draw the statechart of this StateMachine instead"
     )
     export = add_command(
         commands,
@@ -133,9 +141,38 @@ def _describe(plan: Any) -> dict[str, Any]:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    target = options.output or Path(f"{options.file.stem}.svg")
-    load_diagram(options.file).draw(target)
+    diagram = load_diagram(options.file)
+    if options.machine is None:
+        target = options.output or Path(f"{options.file.stem}.svg")
+        diagram.draw(target)
+    else:
+        machine = _find_machine(diagram, options.machine)
+        target = options.output or Path(f"{options.machine}.svg")
+        machine.draw(target, title=options.machine)
     print(f"wrote {target}")
+
+
+def _find_machine(diagram: Diagram, name: str) -> StateMachine:
+    machines = dict(_list_machines(diagram))
+    if name not in machines:
+        known = f"State machines: {name_list(machines)}." if machines else "It has none."
+        raise BiellaError(
+            f"there is no StateMachine `{name}` in {diagram.name!r}."
+            f"{suggest(name, machines)} {known}"
+        )
+    return machines[name]
+
+
+def _list_machines(diagram: Diagram, prefix: str = "") -> Iterator[tuple[str, StateMachine]]:
+    """Return the state machines of a diagram and its subsystems by path."""
+    from ..blocks.machines._state_machine import StateMachine
+    from ..scheduler.compile.diagram._subsystem import Subsystem
+
+    for name, block in diagram.blocks.items():
+        if isinstance(block, StateMachine):
+            yield prefix + name, block
+        elif isinstance(block, Subsystem):
+            yield from _list_machines(block.diagram, f"{prefix}{name}.")
 
 
 def _export(options: argparse.Namespace) -> None:

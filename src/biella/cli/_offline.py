@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from ..scheduler.compile.diagram._diagram import Diagram
     from ..scheduler.results._result import Result
 
-_OF_DIAGRAMS = {"solver": None, "every": None}
+_OF_DIAGRAMS = {
+    "solver": None,
+    "tolerance": None,
+    "events": None,
+    "every": None,
+    "mark_events": None,
+    "no_error_estimate": False,
+}
 _OF_FMUS = {
     "start": None,
     "backend": "engine",
@@ -55,8 +62,11 @@ def add_commands(commands: Any) -> None:
         "drives",
     )  # fmt: skip
     diagrams = simulate.add_argument_group("diagrams")
-    diagrams.add_argument("--solver", help="solver, instead of the diagram's own")
+    add_solver_options(diagrams)
     diagrams.add_argument("--every", type=int, help="record every n-th tick")
+    diagrams.add_argument(
+        "--no-error-estimate", action="store_true", help="do not estimate the error of fixed steps"
+    )
     fmus = simulate.add_argument_group("FMUs")
     fmus.add_argument("--start", type=float, help="start time in s (default: that of the FMU)")
     fmus.add_argument(
@@ -71,6 +81,30 @@ def add_commands(commands: Any) -> None:
     fmus.add_argument(
         "--no-validate", action="store_true", help=("run an FMU that violates the FMI standard")
     )
+
+
+def add_solver_options(parser: Any) -> None:
+    """Add what diagrams have of the solver, for runs offline and in real time."""
+    parser.add_argument("--solver", help="solver, instead of the diagram's own")
+    parser.add_argument(
+        "--tolerance", type=read_tolerance, metavar="REL[,ABS]",
+        help="error control with this tolerance, such as 1e-6; of dopri5 and radau5",
+    )  # fmt: skip
+    parser.add_argument(
+        "--events", choices=("locate", "tick"),
+        help="locate discontinuities within ticks, or evaluate them at ticks",
+    )  # fmt: skip
+
+
+def read_tolerance(text: str) -> Any:
+    """Return ``1e-6`` as a number, and ``1e-6,1e-9`` as a pair, as of `Diagram`."""
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (1, 2):
+        raise argparse.ArgumentTypeError(f"a number or two such as 1e-6,1e-9, not {text!r}")
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def add_run_options(parser: argparse.ArgumentParser, recorded: bool = False) -> None:
@@ -91,6 +125,10 @@ def add_run_options(parser: argparse.ArgumentParser, recorded: bool = False) -> 
     parser.add_argument(
         "--plot", type=Path, nargs="?", const=Path("-"), metavar="FILE",
         help="draw the signals to a file (default: name of the diagram or FMU, .png)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mark-events", action="append", nargs="?", const="*", metavar="BLOCK",
+        help="with --plot: mark the events of this block (default: of all); may be repeated",
     )  # fmt: skip
     add_json(parser)
 
@@ -113,7 +151,7 @@ def _simulate(options: argparse.Namespace) -> None:
 
 def simulate_diagram(options: argparse.Namespace) -> None:
     """Simulate the diagram of a file, and report the result."""
-    require_picture(options.plot)
+    require_picture(options.plot, options.mark_events)
     suffix = require_format("--out", options.out)
     diagram = load_diagram(options.file)
     stream = options.out if suffix in (".h5", ".hdf5") else None
@@ -126,7 +164,13 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
     step = options.step or diagram.step
     played = _play_columns(diagram, options.input) if options.input else None
     return simulate(
-        diagram.compile(step=options.step, solver=options.solver, replace=played),
+        diagram.compile(
+            step=options.step,
+            solver=options.solver,
+            tolerance=options.tolerance,
+            events=options.events,
+            replace=played,
+        ),
         diagram.start_time + 1000 * step if options.until is None else options.until,
         None,
         None,
@@ -134,6 +178,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         dict(read_assignment(text) for text in options.set),
         every=1 if options.every is None else options.every,
         out=stream,
+        error_estimate=not getattr(options, "no_error_estimate", False),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BiellaError
 from ._load import load_diagram
-from ._offline import add_run_options
+from ._offline import add_run_options, add_solver_options
 from ._shared import (
     add_command,
     complain,
@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
     )
     run.add_argument("--until", type=float, help="end time in s (default: until Ctrl-C)")
     add_run_options(run)
-    run.add_argument("--solver", help="solver, instead of the diagram's own")
+    add_solver_options(run)
     run.add_argument("--every", type=int, help="record every n-th tick")
     add_realtime_options(run)
     again = add_command(
@@ -87,7 +87,7 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
 
 def run_diagram(options: argparse.Namespace) -> None:
     """Run the diagram of a file in real time, and report the result."""
-    require_picture(options.plot)
+    require_picture(options.plot, options.mark_events)
     suffix = require_format("--out", options.out)
     diagram = load_diagram(options.file)
     stream = options.out if suffix in (".h5", ".hdf5") else None
@@ -96,7 +96,7 @@ def run_diagram(options: argparse.Namespace) -> None:
 
 def replay_log(options: argparse.Namespace, log: Path, diagram: Diagram | None) -> None:
     """Run a log again, and report the result."""
-    require_picture(options.plot)
+    require_picture(options.plot, options.mark_events)
     suffix = require_format("--out", options.out)
     stream = options.out if suffix in (".h5", ".hdf5") else None
     name = log.stem if diagram is None else diagram.name
@@ -128,6 +128,8 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         parameters=dict(read_assignment(text) for text in options.set),
         step=options.step,
         solver=options.solver,
+        tolerance=options.tolerance,
+        events=options.events,
         overrun=options.overrun,
         max_overruns=options.max_overruns,
         max_consecutive_overruns=options.max_consecutive_overruns,

@@ -9,7 +9,7 @@ from typing import Any
 from .._deprecation import REMOVAL
 from ..errors import BiellaError
 from ._load import load_diagram
-from ._offline import add_run_options, simulate_diagram
+from ._offline import add_run_options, add_solver_options, simulate_diagram
 from ._realtime import add_realtime_options, replay_log, run_diagram
 from ._shared import add_command, complain
 
@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
     )
     run.add_argument("--until", type=float, help="end time in s")
     add_run_options(run)
-    run.add_argument("--solver", help="solver, instead of the diagram's own")
+    add_solver_options(run)
     run.add_argument("--every", type=int, help="record every n-th tick")
     run.add_argument("--input", type=Path, metavar="CSV", help="biella simulate --input")
     run.add_argument("--realtime", action="store_true", help="biella run-realtime")

@@ -6,7 +6,7 @@ import argparse
 import ast
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +82,13 @@ def require_folder(path: Path | None) -> None:
         raise BiellaError(f"cannot write `{path}`: there is no folder `{path.parent}`.")
 
 
-def require_picture(path: Path | None) -> None:
-    """Reject a picture in a missing folder, or of an unknown format, before the run."""
+def require_picture(path: Path | None, marks: Sequence[str] | None = None) -> None:
+    """Reject a picture in a missing folder, or of an unknown format, before the run.
+
+    Also `marks` of events without a picture.
+    """
+    if marks and path is None:
+        raise BiellaError("--mark-events requires --plot.")
     require_folder(path)
     if path is not None and str(path) != "-":
         from ..blocks.core._figure import check_picture_format
@@ -106,19 +111,29 @@ def print_result(result: Any, as_json: bool) -> None:
     for path in result.paths:
         values = result[path]
         signals[path] = {"unit": result.units[path]}
+        if names := result.signals[path].names:
+            signals[path]["names"] = names
         if len(values):
             ends = {"last": values[-1], "least": values.min(0), "most": values.max(0)}
             signals[path] |= {name: value.tolist() for name, value in ends.items()}
     times = {"start": float(result.t[0]), "end": float(result.t[-1])} if result.length else {}
     keys = ("diagram", "step", "solver", "ticks", "stopped", "recording")
     info = {key: result.info.get(key) for key in keys}
-    print_json({**info, **times, "times": result.length, "signals": signals})
+    events = {
+        "total": result.events.total,
+        "truncated": result.events.truncated,
+        "sources": result.events.counts,
+    }
+    found = {"times": result.length, "events": events, "signals": signals}
+    print_json({**info, **times, **found})
 
 
-def plot_result(result: Any, target: Path, otherwise: Path, *signals: str) -> Path:
-    """Draw a result to `target`, or to `otherwise` if none was named."""
+def plot_result(
+    result: Any, target: Path, otherwise: Path, *signals: str, events: Sequence[str] = ()
+) -> Path:
+    """Draw a result to `target`, or to `otherwise` if none was named; mark `events` of blocks."""
     path = otherwise if str(target) == "-" else target
-    result.plot(*signals, path=path)
+    result.plot(*signals, path=path, events=True if "*" in events else list(events) or False)
     return path
 
 
@@ -142,4 +157,11 @@ def report_run(options: argparse.Namespace, name: str, run: Callable[[], Result]
         say(f"wrote {options.out}")
     if options.plot:
         otherwise = Path(f"{name.replace(' ', '_')}.png")
-        say(f"wrote {plot_result(result, options.plot, otherwise, *(options.record or ()))}")
+        drawn = plot_result(
+            result,
+            options.plot,
+            otherwise,
+            *(options.record or ()),
+            events=options.mark_events or (),
+        )
+        say(f"wrote {drawn}")

@@ -22,11 +22,14 @@ from biella.blocks import (
     PID,
     Demux,
     Encoder,
+    Expression,
     Gain,
+    Product,
     RateLimiter,
     Scaling,
     Selector,
     ShortBearing,
+    StateMachine,
     Step,
     Sum,
     TorqueMeter,
@@ -45,6 +48,11 @@ ENCODER = presets.OPTICAL_ENCODER | {"method": "both", "window": 4}
 WANTED = 30.0  # rad/s
 LOAD = -2.0  # N m, from LOAD_AT on
 LOAD_AT = 2.0  # s
+OVERLOAD = -5.0  # N m more, from OVERLOAD_AT on
+OVERLOAD_AT = 4.0  # s
+TORQUE_LIMIT = 5.0  # N m, for TOLERATED at most
+TOLERATED = 0.2  # s
+REDUCED = 15.0  # rad/s
 AMPLIFIER = 1.0  # N m for each V
 
 POSES = [
@@ -81,6 +89,37 @@ def export_plant(path: Path = FMU) -> Path:
     return mechanism().export_fmu(path, outputs=OUTPUTS, step=STEP)
 
 
+def supervisor() -> StateMachine:
+    """Make the supervisor: it sets the speed and switches the power stage.
+
+    ``start_up`` waits until the encoder has counted, then lets the reference rise; ``run`` holds
+    the speed. A torque above the limit for 0.2 s leads to ``overload``, with a reduced speed, and
+    the second time to ``safe``: the power stage is off.
+    """
+    m = StateMachine(
+        inputs={"angle": "rad", "speed": "rad/s", "torque": "N.m"},
+        outputs={"speed_wanted": "rad/s", "power": None},
+        data={"overloads": 0},
+        parameters={"limit": TORQUE_LIMIT, "wanted": WANTED, "reduced": REDUCED},
+    )
+    start_up = m.state("start_up", power=1, speed_wanted=0)
+    wait = start_up.state("wait")
+    ramp = start_up.state("ramp", speed_wanted="wanted")
+    run = m.state("run", speed_wanted="wanted")
+    normal, high = run.state("normal"), run.state("high")
+    overload = m.state("overload", speed_wanted="reduced", entry={"overloads": "overloads + 1"})
+    safe = m.state("safe", power=0, speed_wanted=0)
+    m.transition(wait, ramp, when="abs(angle) > 0.001", after=0.1)
+    m.transition(start_up, run, when="speed > 0.95*wanted", priority=1)
+    m.transition(start_up, safe, after=2.0, priority=2)
+    m.transition(normal, high, when="abs(torque) > limit")
+    m.transition(high, normal, when="abs(torque) < 0.9*limit", priority=1)
+    m.transition(high, safe, when="overloads > 0", after=TOLERATED, priority=2)
+    m.transition(high, overload, after=TOLERATED, priority=3)
+    m.transition(overload, run, after=0.3)
+    return m
+
+
 def diagram(fmu: Path = FMU) -> Diagram:
     """Return the loop around the FMU.
 
@@ -102,12 +141,20 @@ def diagram(fmu: Path = FMU) -> Diagram:
         np.divide(1.0, presets.TORQUE_METER.gain).item(), unit="N.m", reading_unit="V"
     )
     measured = d.add(scaling, name="measured_torque")
-    d.connect(d.add(Step(at=0.1, to=WANTED, unit="rad/s"), name="wanted"), ramp)
-    d.connect(d.add(Step(at=LOAD_AT, to=LOAD, unit="N.m"), name="load"), plant["load.torque"])
+    watch = d.add(supervisor(), name="supervisor", period=STEP)
+    for name, signal in (
+        ("angle", encoder["angle"]),
+        ("speed", encoder["speed"]),
+        ("torque", measured),
+    ):
+        d.connect(signal, watch[name])
+    _wire_load(d, plant, encoder)
     d.connect(plant["main.angle"], encoder)
+    d.connect(watch["speed_wanted"], ramp)
     d.connect(ramp, pid["reference"])
     d.connect(encoder["speed"], pid["measurement"])
-    d.connect(pid, dac)
+    command = d.add(Product(), name="command", u1=pid, u2=watch["power"])
+    d.connect(command, dac)
     d.connect(dac, amplifier)
     d.connect(amplifier, motor)
     d.connect(motor, plant["motor.torque"], meter)
@@ -115,6 +162,21 @@ def diagram(fmu: Path = FMU) -> Diagram:
     d.connect(adc, measured)
     d.output("speed", plant["main.speed"])
     return d
+
+
+def _wire_load(d: Diagram, plant: AbstractBlock, encoder: AbstractBlock) -> None:
+    """Add a brake: it opposes the rotation, with less torque below 5 rad/s."""
+    load = d.add(Step(at=LOAD_AT, to=LOAD, unit="N.m"), name="load")
+    more = d.add(Step(at=OVERLOAD_AT, to=OVERLOAD, unit="N.m"), name="overload")
+    brake = d.add(
+        Expression("(load + overload)*clip(speed/5, -1, 1)", unit="N.m"),
+        name="brake",
+        period=STEP,
+        load=load,
+        overload=more,
+        speed=encoder["speed"],
+    )
+    d.connect(brake, plant["load.torque"])
 
 
 def crank_pin() -> Diagram:

@@ -31,7 +31,7 @@ def test_values_stand_port_after_port_and_are_held():
 
 
 def test_its_inputs_have_no_influence_on_its_outputs():
-    """A loop through the outside is no algebraic loop."""
+    """A loop through the outside is not an algebraic loop."""
     d = Diagram("loop", step=0.1, algebraic_loops="error")
     x = d.add(ExternalInput([Port("u")], [Port("y")]), name="x")
     g = d.add(Gain(2.0), name="g")

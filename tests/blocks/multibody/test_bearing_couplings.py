@@ -17,7 +17,8 @@ from biella.blocks.bearings._analysis import open_film
 from biella.blocks.multibody import Input, Marker, System
 from biella.blocks.multibody.mechanisms import crank_pin, crank_pin_film
 
-pytestmark = pytest.mark.engine
+# Steps are coarse on purpose, or beside the point: the errors warned of are real.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore:the estimated error")]
 
 SIZE = (0.02, 0.01, 4e-5, 0.01)
 CLEARANCE = SIZE[2]
@@ -171,6 +172,7 @@ def test_a_realtime_run_is_warned_of_as_well():
 def test_what_is_stable_is_not_reported(bearing):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "the estimated error")
         simulate(wired(LIGHT, 2e-6, bearing=bearing), 2e-4)
         simulate(wired(HEAVY, 2e-5), 2e-3)
         simulate(wired(HEAVY, 2e-5, **OWN), 2e-3)

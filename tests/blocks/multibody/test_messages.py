@@ -152,11 +152,9 @@ def test_an_old_message_never_shows():
             assert str(error.value).count("stays open") == 1
         instance.set("plant.coupler.b.location", [1.0, 0.0])
         instance.initialize()
-        instance.set("plant.left.mass", 0.0)
         instance.values[instance.plan.parameters["plant.gravity"].slot] = np.nan
-        instance.initialize()
-        with pytest.raises(BlockError) as error:
-            instance.run(2)
+        with pytest.raises(BlockError, match="`gravity` is nan: it must be finite") as error:
+            instance.initialize()
         assert "stays open" not in str(error.value)
 
 
@@ -190,7 +188,9 @@ def test_energy_lost_next_to_a_singular_position_is_reported(longer, coarse, fin
     paths = [*ENERGIES, "converged", "closure"]
     match = r"not resolved in \d+ steps.*t = [\d.]+ s: `wrist` was open by .* m, and closing it"
     with pytest.warns(BiellaWarning, match=match) as told:
-        result = simulate(diagram(equal_crank(longer), *paths, step=coarse), 2.0)
+        result = simulate(
+            diagram(equal_crank(longer), *paths, step=coarse), 2.0, error_estimate=False
+        )
     assert len(told) == 1
     assert energy_range(result) > 1.0
     assert result["plant.closure"].max() < 1e-10
@@ -247,11 +247,12 @@ def test_an_fmu_warns_of_thin_films_when_it_ends(tmp_path, run_fmu):
 
 
 def test_a_driver_that_jumps_is_no_error_of_the_step():
+    """Steps end at the points of the table: between them is a ramp, with an impulse at each end."""
     s = quadrangle()
     s.driver(
         "drive", cast(Joint, s["foot_a"]), Table([0, 0.0502, 0.0503, 1], [1.5, 1.5, 1.52, 1.52])
     )
-    with pytest.warns(BiellaWarning, match=r"motion `drive` jumps by 0\.02 .* to t = 0\.051 s"):
+    with pytest.warns(BiellaWarning, match=r"rate .*`drive` jumps by 200 .* to t = 0\.0502 s"):
         result = simulate(diagram(s, "converged", "foot_a.angle"), 0.1)
     assert result["plant.foot_a.angle"][-1] == pytest.approx(1.52, abs=1e-9)
     assert result["plant.converged"].min() == 1.0
@@ -271,6 +272,7 @@ def test_rest_in_a_singular_position_is_no_motion_that_could_be_coarse():
 # -- iterations
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 def test_iterations_of_an_implicit_step_are_those_of_newton():
     """At 20 ms the first kick of McPherson's tire damper is taken in halves."""
     paths = ["iterations", "residual", "converged"]
@@ -299,60 +301,6 @@ def test_an_open_chain_has_nothing_to_iterate():
     assert not result["plant.iterations"].any()
     assert not result["plant.residual"].any()
     assert result["plant.converged"].all()
-
-
-# -- the step of RK4
-
-
-@pytest.mark.parametrize(
-    ("step", "options", "told"),
-    [
-        (1.25e-3, {}, None),
-        (1.35e-3, {}, 2),
-        (2.5e-3, {"mode": "internal"}, 2),
-        (2.5e-3, {"mode": "internal", "substeps": 2}, None),
-        (1e-2, {"mode": "internal", "substeps": 2}, 8),
-        (1e-2, {"mode": "internal", "integrator": "implicit"}, None),
-    ],
-)
-def test_a_step_too_large_for_rk4_is_told_with_one_that_holds(step, options, told):
-    """McPherson's tire damper: stable up to 1.30 ms, see
-    tests/blocks/multibody/kernel/steps/test_implicit.py."""
-    d = diagram(mechanisms.mcpherson(), step=step, **options)
-    if told is None:
-        d.compile()
-        return
-    match = rf"`plant` \(Plant\): RK4 is not stable.*up to 0.0013 s.*substeps={told} or with"
-    with pytest.warns(BiellaWarning, match=match) as seen:
-        d.compile(outputs=["plant"])
-    assert len(seen) == 1
-    if not options:
-        d.compile(solver="trapezoidal")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        mechanisms.slider_crank,
-        mechanisms.five_bar,
-        mechanisms.cardan,
-        mechanisms.four_bar,
-        mechanisms.pendulum_on_cart,
-    ],
-)
-def test_other_mechanisms_are_not_reported(make):
-    for mode in ("continuous", "internal"):
-        diagram(make(), mode=mode).compile()
-
-
-def test_the_rotor_is_reported_where_it_does_fly_apart():
-    """Whirling and nutation at 4125 rad/s: with 0.6 ms it stays at its 1500 J, with 1 ms not."""
-    paths = ["kinetic_energy", "rotor.position"]
-    steady = simulate(diagram(mechanisms.rotor(), *paths, step=6e-4), 0.3)
-    assert steady["plant.kinetic_energy"].max() < 1501
-    with pytest.warns(BiellaWarning, match=r"up to 0.000674 s"):
-        wild = simulate(diagram(mechanisms.rotor(), *paths, step=1e-3), 0.3)
-    assert wild["plant.kinetic_energy"].max() > 1e4
 
 
 # -- velocities at the start

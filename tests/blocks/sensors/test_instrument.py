@@ -156,7 +156,8 @@ def test_noise_far_below_the_sample_rate(measure: Any, bandwidth: float) -> None
     y = measure(Sensor(sensor, channels=16), step=STEP, u=np.zeros((5000, 16)))["y"]
     second = np.diff(y, 2, axis=0)
     intensity = (2 * np.pi * bandwidth) ** 4 / 2
-    # 80,000 samples scatter by 0.5 %; the low-pass is no double integrator by ω h = 1.3 % at 20 Hz.
+    # 80,000 samples scatter by 0.5 %; the low-pass differs from a double integrator by ω h = 1.3 %
+    # at 20 Hz.
     assert np.mean(second**2) == pytest.approx(2 / 3 * intensity * STEP**3, rel=0.04)
     assert np.mean(second[1:] * second[:-1]) / np.mean(second**2) == pytest.approx(0.25, abs=0.02)
 

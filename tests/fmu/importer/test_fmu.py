@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from ctypes import POINTER, c_double, c_int64, cast
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from biella.blocks import (
 )
 from biella.errors import FmuError
 from biella.scheduler.compile.diagram._subsystem import Subsystem
+from biella.scheduler.engine._library import contract
 
 from .runs import BACKENDS, IDS, alone, fail, plant
 
@@ -432,6 +434,29 @@ def test_an_fmu_that_ends_the_run_within_a_step_says_when(specimen, options):
     result = alone(specimen, parameters=trouble, **options)
     assert "it requested the end of the simulation at t = 0.055" in result.info["stopped"]
     assert result.t[-1] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("trouble", "when"), [("ends_after", 0.06), ("ends_within", 0.055)])
+def test_the_end_that_an_fmu_requests_is_an_event(specimen, trouble, when):
+    d = Diagram("ends", step=0.01)
+    parameters = {"trouble": TROUBLE[trouble], "at": 0.05}
+    d.add(Fmu(specimen, parameters=parameters), name="f")
+    buffer = np.zeros(1 << 14, dtype=[("time", "f8"), ("block", "i4"), ("crossing", "i4")])
+    none, pick = np.zeros(2), np.zeros(1, dtype=np.int64)
+    record = contract.bl_record(
+        pick=cast(pick.ctypes.data, POINTER(c_int64)),
+        every=1 << 40,
+        out=cast(none.ctypes.data, POINTER(c_double)),
+        capacity=1,
+        events=cast(buffer.ctypes.data, POINTER(contract.bl_event)),
+        event_capacity=buffer.size,
+    )
+    with d.compile().instantiate() as instance:
+        instance.run(10, record)
+        assert record.event_count == instance.event_counts[0] == 1
+        assert buffer[0]["time"] == pytest.approx(when, rel=1e-9)
+        what = instance.describe_event(int(buffer[0]["block"]), int(buffer[0]["crossing"]))
+        assert what == "ends the simulation"
 
 
 # -- FMI 3.0, through FMPy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from biella.blocks import (
     Convert,
     Mux,
     Pulse,
+    StateMachine,
     Step,
 )
 from biella.errors import BiellaWarning, FmuError
+from biella.fmu.importer._interface import _item_names
 
 from .runs import BACKENDS, IDS, plant
 
@@ -150,3 +153,40 @@ def test_variables_that_no_signal_holds_are_named(three):
     for wrong in ({"outputs": ["row"]}, {"parameters": {"matrix": [1, 2, 3, 4]}}):
         with pytest.raises(FmuError, match=r"`(row|matrix)` of three.fmu is of type array of Fl"):
             Fmu(three, **(CHOSEN | wrong))
+
+
+@pytest.mark.engine
+def test_enumerations_keep_the_names_of_their_items(tmp_path):
+    machine = StateMachine()
+    machine.transition(machine.state("waiting"), machine.state("done"), after=10)
+    d = Diagram("machine", step=0.1)
+    d.add(machine, "machine")
+    d.output("state", machine["state"])
+    fmu = Fmu(d.export_fmu(tmp_path / "machine.fmu"))
+    ports = {port.name: port for port in (*fmu.inputs, *fmu.outputs)}
+    assert ports["state"].kind == "enumeration"
+    assert ports["state"].names == ("waiting", "done")
+    outer = Diagram("outer", step=0.1)
+    outer.add(fmu, "fmu")
+    result = simulate(outer, 0.3)
+    assert result.signals["fmu.state"].names == ("waiting", "done")
+    assert result.timeline("fmu").at(0.2) == ("waiting",)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ((1, 2), ("a", "b")),
+        ((2, 1), ("b", "a")),
+        ((0, 1), ()),
+        ((1, 3), ()),
+        ((1, 1), ()),
+        ((), ()),
+    ],
+)
+def test_names_are_those_of_values_from_1_on(values, expected):
+    items = [
+        SimpleNamespace(name=name, value=str(n)) for name, n in zip("ab", values, strict=False)
+    ]
+    assert _item_names(SimpleNamespace(items=items)) == expected
+    assert _item_names(None) == ()

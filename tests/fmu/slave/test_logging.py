@@ -8,7 +8,7 @@ import pytest
 from fmpy.fmi2 import fmi2CallbackFunctions, fmi2CallbackLoggerTYPE
 
 from biella import Diagram
-from biella.blocks import Compare, Expression, Gain, Stop
+from biella.blocks import Compare, Expression, Gain, Integrator, Sign, Stop
 from biella.fmu.exporter._description import LOG_CATEGORIES
 
 pytestmark = pytest.mark.engine
@@ -105,6 +105,28 @@ def test_a_loop_without_a_unique_solution_is_a_warning(open_fmu, formula, warned
     listener = Listener(open_fmu, True, d)
     listener.slave.start()
     assert [item for item in listener.heard if item[0] == 1] == [(1, WARNING)] * warned
+
+
+def test_a_fallback_of_the_solver_is_one_warning_at_the_end(open_fmu):
+    """x' = -sign(x) has more events in a tick than max_events; steps are repeated on the way."""
+    d = Diagram("sliding", step=0.01, max_events=4)
+    x = d.add(Integrator(0.015), name="x")
+    d.chain(x, d.add(Sign(), name="sign"), d.add(Gain(-1.0), name="back"), x)
+    d.output("y", x)
+    listener = Listener(open_fmu, False, d)
+    slave = listener.slave
+    slave.start()
+    slave.step(0.01)
+    state = slave.fmu.getFMUState()
+    for _ in range(2):
+        slave.fmu.setFMUState(state)
+        for n in range(1, 6):
+            slave.fmu.doStep(0.01 * n, 0.01)
+    assert listener.heard == []
+    slave.fmu.terminate()
+    assert listener.heard == [(1, WARNING)]
+    slave.fmu.reset()
+    assert listener.heard == [(1, WARNING)]
 
 
 def test_a_run_that_ends_itself_is_told_as_a_discarded_step(open_fmu):

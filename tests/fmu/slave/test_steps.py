@@ -81,6 +81,7 @@ def run_pattern(slave, step: float, ticks: int, name: str) -> tuple[list[float],
     return times, values
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_irregular_steps_converge_with_the_order_of_the_solver(open_fmu, solver):
     """The largest error at any communication point, against scipy's DOP853, falls as h^p."""
@@ -104,6 +105,7 @@ def test_irregular_steps_converge_with_the_order_of_the_solver(open_fmu, solver)
     assert errors[-1] < 1.2 * np.max(np.abs(grid["plant.angle"] - exact(grid.t)[0]))
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_steps_on_the_grid_give_the_bits_of_an_offline_run(open_fmu, solver):
     slave = open_fmu(pendulum(solver)).start()

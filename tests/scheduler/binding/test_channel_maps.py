@@ -122,3 +122,19 @@ def test_until_the_first_frame_a_value_is_safe_or_the_nearest_to_zero():
     assert start_of(Channel("x"), 0) == 0.0
     assert start_of(Channel("x", low=2.0, high=5.0), 0) == 2.0
     assert start_of(Channel("x", low=-5.0, high=-2.0), 0) == -2.0
+
+
+def test_names_of_an_enumeration_must_be_those_of_the_port(maps):
+    device = entry(Channel("mode", names=("off", "on")), Channel("plain"))
+    named = Port("u", kind="enumeration", names=("off", "on"))
+    assert tie(maps, device, "mode", port=named) is not None
+    assert tie(maps, device, "plain", port=named, path="b.u") is not None
+    maps.used.clear()
+    other = Port("u", kind="enumeration", names=("on", "off"))
+    assert tie(maps, device, "mode", port=other) is None
+    maps.used.clear()
+    assert tie(maps, device, "mode") is None
+    assert maps.said == [
+        "channel `card.mode` is an enumeration of off, on, but `pid.u` is one of on, off.",
+        "channel `card.mode` is an enumeration of off, on, but `pid.u` has no names.",
+    ]

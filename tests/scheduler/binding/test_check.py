@@ -85,7 +85,7 @@ PROBLEMS = {
         'clock = "wall"', 'clock = "device:board"',
         "[run] clock: `board` cannot be a clock: it is a loopback.",
     ),
-    "channels that are no table": (
+    "channels that are not a table": (
         'on_loss = "stop"\n',
         'on_loss = "stop"\n[devices.other]\ndriver = "loopback"\nreceive = 3\n',
         "[devices.other] receive: must be a table, got 3.",
@@ -185,7 +185,7 @@ PROBLEMS = {
         "[-40, 40]", "[40, -40]",
         "[devices.board.receive.torque] limits: are reversed: the lower one 40 is not below -40.",
     ),
-    "limits that are no pair": (
+    "limits that are not a pair": (
         "[-40, 40]", "40",
         "[devices.board.receive.torque] limits: must be two numbers [low, high], got 40.",
     ),

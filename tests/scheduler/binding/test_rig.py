@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biella import Diagram
+from biella.blocks import StateMachine
 from biella.errors import BiellaError, BindingError
 from biella.scheduler.binding._bind import check_binding, open_binding, read_binding
 
@@ -118,3 +120,56 @@ def test_a_binding_that_is_not_there(tmp_path):
         read_binding(tmp_path / "rig.toml")
     with pytest.raises(BindingError, match=r"cannot read .*: Is a directory\.$"):
         read_binding(tmp_path)
+
+
+def machine_diagram() -> Diagram:
+    machine = StateMachine()
+    machine.transition(machine.state("off"), machine.state("on"), after=1)
+    d = Diagram("room", step=1e-3)
+    d.add(machine, "heater")
+    return d
+
+
+NAMED = """
+[devices.board]
+driver = "loopback"
+[devices.board.receive.echo]
+[devices.board.send.mode]
+names = ["off", "on"]
+limits = ["off", "on"]
+safe = "off"
+[signals]
+"heater.state" = "board.mode"
+"""
+
+
+def test_values_of_enumerations_are_given_by_name(tmp_path):
+    (tmp_path / "rig.toml").write_text(NAMED)
+    found = check_binding(machine_diagram(), tmp_path / "rig.toml")
+    assert found.problems == []
+    channel = found.binding.devices["board"].send["mode"]
+    assert channel.safe == (1.0,) and (channel.low, channel.high) == (1.0, 2.0)
+    assert channel.names == ("off", "on")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('safe = "off"', 'safe = "of"', "Did you mean `off`? Names: off, on."),
+        ('names = ["off", "on"]\n', "", 'list all of them: names = ["off", "on", …]'),
+        ('names = ["off", "on"]', 'names = ["off", "off"]', "names: must be the names of all"),
+        ('names = ["off", "on"]', "names = []", "names: must be the names of all"),
+        ('names = ["off", "on"]', 'names = "off"', "names: must be the names of all"),
+        ('["off", "on"]\nsafe = "off"', '["on", "off"]\nsafe = "off"', "limits: are reversed"),
+        (
+            '["off", "on"]\nlimits',
+            '["off", "on", "x"]\nlimits',
+            "of off, on, x, but `heater.state`",
+        ),
+    ],
+)
+def test_names_that_do_not_fit_are_told(tmp_path, old, new, message):
+    assert old in NAMED
+    (tmp_path / "rig.toml").write_text(NAMED.replace(old, new))
+    problems = check_binding(machine_diagram(), tmp_path / "rig.toml").problems
+    assert message in "\n".join(problems)

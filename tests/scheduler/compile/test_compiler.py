@@ -56,7 +56,7 @@ def test_all_static_errors_in_one_report():
         (lambda d: d.add(Gain(1.0), name="k"), r"name `k` is already used"),
         (lambda d: d.add(Gain(1.0), name="a.b"), r"cannot be a name"),
         (lambda d: d["k"]["uu"], r"has no port `uu`. Did you mean `u`"),
-        (lambda d: Gain("two"), r"parameter `k` wants numbers, got 'two'"),  # type: ignore[arg-type]
+        (lambda d: Gain("two"), r"parameter `k` requires numbers, got 'two'"),  # type: ignore[arg-type]
         (lambda d: Gain(float("nan")), r"parameter `k` must be finite"),
         (lambda d: Sum("+x"), r"such as '\+-'"),
         (lambda d: Diagram(solver="rk5"), r"unknown solver `rk5`. Did you mean"),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from biella import Diagram, DiagramError
 from biella.blocks import (
+    Compare,
     Constant,
     Gain,
     Integrator,
     Mux,
     Port,
     PythonBlock,
+    StateMachine,
     Sum,
+    Switch,
 )
 
 pytestmark = pytest.mark.engine
@@ -94,4 +99,46 @@ def test_kinds_are_checked():
     with pytest.raises(
         DiagramError, match=r"expects a real signal, but `flag.on` is boolean.*Convert"
     ):
+        d.compile()
+
+
+def machine(*names: str) -> StateMachine:
+    made = StateMachine()
+    states = [made.state(name) for name in names]
+    for a, b in itertools.pairwise([*states, states[0]]):
+        made.transition(a, b, after=1)
+    return made
+
+
+def taker() -> StateMachine:
+    made = StateMachine(inputs=[Port("u", kind="enumeration", names=("off", "on"))])
+    made.transition(made.state("waiting"), made.state("seen"), when="u > 1")
+    return made
+
+
+def test_enumerations_of_other_names_do_not_fit():
+    d = Diagram("names", step=1.0)
+    d.add(taker(), "taker", u=d.add(machine("off", "on"), "same")["state"])
+    assert d.compile().signals["same.state"].names == ("off", "on")
+    d = Diagram("names", step=1.0)
+    d.add(taker(), "taker", u=d.add(machine("idle", "run", "stop"), "other")["state"])
+    with pytest.raises(DiagramError, match=r"`taker\.u` is an enumeration of off, on, but "
+                       r"`other\.state` is one of idle, run, stop"):  # fmt: skip
+        d.compile()
+
+
+def test_names_of_enumerations_pass_through_and_must_agree():
+    d = Diagram("names", step=1.0)
+    chosen = d.add(Constant(1.0), "chosen")
+    above = d.add(Compare(">", 0.5), "above", u=chosen)
+    first = d.add(machine("off", "on"), "first")
+    second = d.add(machine("off", "on"), "second")
+    d.add(Switch(), "switch", on_true=first["state"], condition=above, on_false=second["state"])
+    assert d.compile().signals["switch.y"].names == ("off", "on")
+    d = Diagram("names", step=1.0)
+    above = d.add(Compare(">", 0.5), "above", u=d.add(Constant(1.0), "chosen"))
+    first = d.add(machine("off", "on"), "first")
+    second = d.add(machine("on", "off"), "second")
+    d.add(Switch(), "switch", on_true=first["state"], condition=above, on_false=second["state"])
+    with pytest.raises(DiagramError, match=r"off, on.*`second\.state` is one of on, off"):
         d.compile()

@@ -32,7 +32,7 @@ from biella.blocks.multibody.mechanisms import slider_crank
 
 
 class Odd(PythonBlock):
-    """Inputs that are no identifiers, or have names that `add` keeps for itself."""
+    """Inputs that are not identifiers, or have names that `add` keeps for itself."""
 
     def __init__(self) -> None:
         names = ["motor.torque", "name", "inputs", "period", "offset", "block", "self"]
@@ -309,7 +309,7 @@ class TestPeriod:
             (lambda: Step(offset=0.01), r"Step takes no `offset`.*period=…, offset=…\)"),  # type: ignore[call-arg]
             (lambda: Expression("u", period=1.0), r"Expression takes no `period`: give it where"),  # type: ignore[call-arg]
             (lambda: Integrator(period=0.01), r"Integrator takes no `period`: .*discrete counterp"),  # type: ignore[call-arg]
-            (lambda: Gain("two", period=0.01), "wants numbers"),  # type: ignore[arg-type, call-arg]
+            (lambda: Gain("two", period=0.01), "requires numbers"),  # type: ignore[arg-type, call-arg]
         ],
     )
     def test_constructors_that_took_it_teach(self, make: Any, message: str) -> None:

@@ -38,7 +38,7 @@ def test_it_waits_for_a_host_in_safety_and_misses_nobody(connect):
     device, end = answering(connect, on_loss=STOP)
     for _ in range(3):
         device.take(device.tick * 100 * MS)
-        assert device.status == OK, "silence before the first frame is no loss"
+        assert device.status == OK, "silence before the first frame is not a loss"
         device.give(5.0)
     said = [parse(data) for data in end.frames(3)]
     assert [(f.session, f.flags, f.values) for f in said] == [(0, SAFE, (-9.0,))] * 3
@@ -204,7 +204,7 @@ def rig(**options):
 
 
 def test_a_new_host_is_a_new_count_of_ticks():
-    """Its first number is no gap, though it is higher than the last one's."""
+    """Its first number is not a gap, though it is higher than the last one's."""
     end = UdpEnd()
     end.to = free_port()
     with run_realtime(loop(3.0), clock="device:plant", bind=rig(bind_port=end.to)) as run:

@@ -386,7 +386,7 @@ def test_options_and_checks_of_a_driver_are_those_of_the_binding(install):
         "[devices.c] serial: is missing: number on its label.",
         "[devices.c.receive.y] pim: is not an option of a channel. Did you mean `pin`? "
         "Options: unit, "
-        "scale, offset, saturate, width, unused, pin, limits, safe.",
+        "scale, offset, saturate, width, unused, pin, limits, safe, names.",
     ]
     table = rig()
     table["devices"]["c"]["receive"]["y"]["pin"] = 8

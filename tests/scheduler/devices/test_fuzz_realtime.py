@@ -412,7 +412,7 @@ def test_messages_on_a_can_bus(batches, tmp_path):
     assert all(found == mark(number) for number, found in pairs)
     device = result.info["realtime"]["devices"]["board"]
     assert device["frames"] >= batches
-    assert device["losses"] == 0  # a message with a NaN is no reason to lose the bus
+    assert device["losses"] == 0  # a message with a NaN is not a reason to lose the bus
 
 
 # --- drivers in Python ---

@@ -17,7 +17,8 @@ from biella.scheduler.drawing._symbols import (
     shorten,
 )
 
-TYPES = sorted({*_TEXTS, *_FRACTIONS, *_ICONS, "Gain", "Sum", "Mux", "Demux", "Constant", "PID"})
+TYPES = sorted({*_TEXTS, *_FRACTIONS, *_ICONS, "Gain", "Sum", "Mux", "Demux", "Constant", "PID",
+                "StateMachine"})  # fmt: skip
 PORTS = [((), ("y",)), (("u",), ("y",)), (("u1", "u2"), ("y",)), (("u",), ()),
          (tuple(f"u{k}" for k in range(9)), ("a", "b"))]  # fmt: skip
 

@@ -82,8 +82,8 @@ def test_a_macro_under_a_condition_is_passed_over_where_nothing_is_exported(tmp_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("enum { A = sizeof(int) };", r"^one.h:1: `sizeof \( int \)` is no whole number"),
-        ("\nenum { A, B = C };", r"^one.h:2: `C` is no whole number"),
+        ("enum { A = sizeof(int) };", r"^one.h:1: `sizeof \( int \)` is not a whole number"),
+        ("\nenum { A, B = C };", r"^one.h:2: `C` is not a whole number"),
         ("enum { A };\nenum { B,\n A = 2 };", r"^one.h:3: `A` is 2 here and 0 before"),
         ("BL_API int f(void);\ntypedef struct {\n  int x : 3;\n} s;", r"^one.h:3: .*bit field"),
         ("BL_API int f(void);\ntypedef struct { int x[2][3]; } s;", r"^one.h:2: .*array of arrays"),
@@ -106,8 +106,8 @@ def test_a_macro_under_a_condition_is_passed_over_where_nothing_is_exported(tmp_
         ("enum { A };\n#define A 1\n", r"^one.h:1: `A` is 0 here and 1 before"),
         ("\n#define A 1\n#define A 2", r"^one.h:3: `A` is 2 here and 1 before"),
         ("\n#define A 010", r"^one.h:2: `010` is octal"),
-        ("\nenum { A = 1 / 0 };", r"^one.h:2: `1 / 0` is no whole number"),
-        ("\nenum { A = 1 << 31 };", r"^one.h:2: `A` is 2147483648, which is no int"),
+        ("\nenum { A = 1 / 0 };", r"^one.h:2: `1 / 0` is not a whole number"),
+        ("\nenum { A = 1 << 31 };", r"^one.h:2: `A` is 2147483648, which is not an int"),
         (
             "typedef struct { int x; } s;\nBL_API int f(void);\ntypedef struct { double x; } s;",
             r"^one.h:3: `s` is declared in another way at one.h:1",
@@ -153,7 +153,7 @@ BL_SHARED enum {
         ("int x; BL_SHARED enum { A };", r"^one.c:1: BL_SHARED stands at the start"),
         ("/* BL_SHARED enum { A }; */", r"^one.c:1: BL_SHARED stands at the start"),
         ("#ifndef X\nBL_SHARED enum { A };\n#endif", r"^one.c:2: .*depend on #if"),
-        ("\nBL_SHARED enum {\n A,\n B = sizeof(int) };", r"^one.c:4: .* no whole number"),
+        ("\nBL_SHARED enum {\n A,\n B = sizeof(int) };", r"^one.c:4: .* not a whole number"),
         ("BL_SHARED enum { BASE };", r"^one.c:1: `BASE` is 0 here and 3 before"),
     ],
 )

@@ -7,93 +7,44 @@ that of the coupling.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import fmpy
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from biella import Diagram, Subsystem, simulate
+from biella import Diagram, simulate
 from biella.blocks import (
     Assertion,
     Expression,
     Gain,
-    Integrator,
-    Sine,
-    UnitDelay,
     ZeroOrderHold,
 )
-from biella.blocks.core._ports import periodic
 from biella.blocks.external._python import python_block
-from biella.blocks.multibody import Input, Joint, System
-from biella.errors import BiellaError, BlockError, DiagramError
+from biella.errors import BlockError
 from biella.scheduler.compile.coupling._coupling_options import CouplingWarning
 from biella.scheduler.results._coupling_report import BOND, read_couplings
+
+from .coupled_masses import (
+    END,
+    METHODS,
+    STATES,
+    STIFF,
+    bonded,
+    error,
+    exact,
+    law,
+    mass,
+    moved_end,
+    two_masses,
+)
 
 pytestmark = pytest.mark.engine
 
 M, K, C = (1.0, 2.0), (10.0, 15.0), (0.1, 0.2)
 SPRING, DAMPER = 20.0, 0.3
-END = 4.0
-STATES = ("a.slide.displacement", "a.slide.speed", "b.slide.displacement", "b.slide.speed")
-METHODS = ("jacobi", "gauss-seidel", "fixed-point", "newton")
-
-
-def mass(n: int, stiffness: float = 0.0, damping: float = 0.0, **options: Any) -> Any:
-    s = System("mass", (0, 0), planar=True)
-    body = s.body("mass", mass=M[n], inertia=1.0, velocity=(1.0 - n, 0))
-    s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
-    wall, end = s.ground.marker("wall", (-9, 0)), body.marker("end")
-    k, c = K[n] + stiffness, C[n] + damping
-    s.spring("spring", wall, end, stiffness=k, damping=c, free_length=9.0)
-    s.force("push", end, (0.0, 0.0))
-    outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    steps: dict[str, Any] = {"mode": "internal", "substeps": 4}
-    return s.block(["push.force.x"], outputs, **(steps | options))
-
-
-def law(d: Diagram, name: str, formula: str, plants: dict[str, Any], **numbers: float) -> Any:
-    """An Expression of x1, v1, a1 of the first plant and x2, v2, a2 of the second."""
-    block = d.add(Expression(formula, parameters=numbers, unit="N"), name)
-    quantities = {"x": "slide.displacement", "v": "slide.speed", "a": "slide.acceleration"}
-    for port in block.input_index:
-        plant = plants["a" if port[1] == "1" else "b"]
-        d.connect(plant[quantities[port[0]]], block[port])
-    return block
-
-
-def two_masses(split: str = "displacement", **options: Any) -> Diagram:
-    """The spring is the first one's if split at the displacement, else neither's."""
-    d = Diagram("two masses", **options)
-    first = (SPRING, DAMPER) if split == "displacement" else (0.0, 0.0)
-    plants = {"a": d.add(mass(0, *first), "a"), "b": d.add(mass(1), "b")}
-    on_a = "k*x2 + c*v2" if split == "displacement" else "k*(x2 - x1) + c*(v2 - v1)"
-    numbers = {"k": SPRING, "c": DAMPER}
-    d.connect(law(d, "on_a", on_a, plants, **numbers), plants["a"]["push.force.x"])
-    on_b = law(d, "on_b", "k*(x1 - x2) + c*(v1 - v2)", plants, **numbers)
-    d.connect(on_b, plants["b"]["push.force.x"])
-    return d
-
-
-def exact(t: float, inertance: float = 0.0) -> np.ndarray:
-    m = np.diag(M) + inertance * np.array([[1, -1], [-1, 1]])
-    k = np.diag(K) + SPRING * np.array([[1, -1], [-1, 1]])
-    c = np.diag(C) + DAMPER * np.array([[1, -1], [-1, 1]])
-    a = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(m, k), -np.linalg.solve(m, c)]])
-    x1, x2, v1, v2 = expm(a * t) @ [0.0, 0.0, 1.0, 0.0]
-    return np.array([x1, v1, x2, v2])
-
-
-def error(d: Diagram, reference: np.ndarray | None = None, **options: Any) -> float:
-    run = simulate(d, END, **options)
-    return float(
-        np.abs(
-            [run[p][-1] for p in STATES] - (exact(END) if reference is None else reference)
-        ).max()
-    )
 
 
 def observed_order(make: Any, steps: tuple[float, float] = (0.01, 0.005), **options: Any) -> float:
@@ -115,36 +66,6 @@ def test_order(split: str, method: str, extrapolation: int) -> None:
         lambda step: two_masses(split, step=step), coupling=method, extrapolation=extrapolation
     )
     assert order == pytest.approx(expected, abs=0.2)
-
-
-STIFF = 200.0
-
-
-def moved_end(rates: int, **options: Any) -> Diagram:
-    """Mass a of 1 kg gets the force of a spring that belongs to mass b of 2 kg, whose other end is
-    moved as a moves: by its place, and by as many `rates` of it."""
-    left = System("left", (0, 0), planar=True)
-    body = left.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
-    left.prismatic("slide", left.ground, body, at=(0, 0), axis=(1, 0))
-    left.force("push", cast(Joint, left["slide"]), Input("push"))
-    right = System("right", (0, 0), planar=True)
-    body = right.body("mass", mass=2.0, inertia=1.0, position=(1.0, 0))
-    right.prismatic("slide", right.ground, body, at=(1, 0), axis=(1, 0))
-    end = right.ground.marker("end", (0, 0), motion={"x": Input("x")})
-    right.spring("spring", end, body.marker("m"), stiffness=STIFF, free_length=1.0)
-    d = Diagram("moved end", **options)
-    outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    for name, system in (("a", left), ("b", right)):
-        d.add(system.block(outputs=outputs, mode="internal", substeps=8), name)
-    stretch = d.add(Expression("k*(x2 - x1)", parameters={"k": STIFF}, unit="N"), "pull")
-    d.connect("a.slide.displacement", stretch["x1"])
-    d.connect("b.slide.displacement", stretch["x2"])
-    d.connect(stretch, "a.push")
-    for path, port in list(zip(outputs, ("x", "x_rate", "x_acceleration"), strict=True))[
-        : 1 + rates
-    ]:
-        d.connect(f"a.{path}", f"b.{port}")
-    return d
 
 
 def moved_end_error(d: Diagram, end: float = 1.0, **options: Any) -> float:
@@ -203,41 +124,6 @@ def test_held_jacobi_is_what_no_coupling_is() -> None:
         assert np.array_equal(plain[path], coupled[path])
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("extrapolation", [0, 1, 2])
-def test_states_of_the_diagram_are_a_member(method: str, extrapolation: int) -> None:
-    """The second mass is two Integrators: they take part as one block with its own step would."""
-
-    def make(step: float) -> Diagram:
-        d = Diagram("mixed", step=step)
-        a = d.add(mass(0), "a")
-        acc = d.add(
-            Expression("(-k*x - c*v - f)/m", parameters={"k": K[1], "c": C[1], "m": M[1]}), "acc"
-        )
-        v, x = d.add(Integrator(), "v"), d.add(Integrator(), "x")
-        f = d.add(
-            Expression(
-                "k*(x2 - x1) + c*(v2 - v1)", parameters={"k": SPRING, "c": DAMPER}, unit="N"
-            ),
-            "f",
-        )
-        d.connect(a["slide.displacement"], f["x1"])
-        d.connect(a["slide.speed"], f["v1"])
-        d.connect(x, f["x2"], acc["x"])
-        d.connect(v, f["v2"], acc["v"], x)
-        d.connect(f, a["push.force.x"], acc["f"])
-        d.connect(acc, v)
-        return d
-
-    def measure(step: float) -> float:
-        run = simulate(make(step), END, coupling=method, extrapolation=extrapolation)
-        ends = [run[p][-1] for p in (*STATES[:2], "x", "v")]
-        return float(np.abs(ends - exact(END)).max())
-
-    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
-    assert np.log2(measure(0.01) / measure(0.005)) == pytest.approx(expected, abs=0.2)
-
-
 @pytest.mark.parametrize("extrapolation", [0, 1, 2])
 def test_a_member_without_input_derivatives_gets_means(extrapolation: int) -> None:
     """The mean of a line or parabola is of second order; of what is held, of first."""
@@ -256,30 +142,6 @@ def test_a_member_without_input_derivatives_gets_means(extrapolation: int) -> No
 
 
 # The graph
-
-
-def chain(step: float) -> Diagram:
-    """A mass under a Sine pushes a second one, which does not push back."""
-    d = Diagram("chain", step=step)
-    b, a = d.add(mass(1), "b"), d.add(mass(0), "a")  # as numbered, the second comes first
-    d.connect(d.add(Sine(amplitude=3.0, frequency=1.0, unit="N"), "shake"), a["push.force.x"])
-    push = law(d, "push", "k*x1", {"a": a, "b": b}, k=SPRING)
-    d.connect(push, b["push.force.x"])
-    return d
-
-
-def test_gauss_seidel_that_is_jacobi_is_named() -> None:
-    """Both masses get the force of the spring, which neither knows before both have moved."""
-    d = two_masses("force", step=0.01, coupling="gauss-seidel")
-    with pytest.warns(
-        CouplingWarning,
-        match=r"equivalent to jacobi for the coupling of `a`, "
-        "`b`.*method='newton'",
-    ):
-        run = simulate(d, 0.2)
-    assert np.array_equal(
-        run["a.slide.speed"], simulate(d, 0.2, coupling="jacobi")["a.slide.speed"]
-    )
 
 
 @pytest.mark.parametrize("extrapolation", [0, 1, 2])
@@ -310,29 +172,10 @@ def test_gauss_seidel_with_outputs_that_follow_inputs_at_once(extrapolation: int
     assert coarse < 0.8 * error(make(0.005), reference, coupling="jacobi")
 
 
-def test_a_chain_is_advanced_in_its_order() -> None:
-    """All inputs are known when they are read, so Gauss-Seidel is as good as iterating, at once."""
-    reference = np.array(
-        [simulate(chain(2e-4), END, coupling="newton", extrapolation=2)[p][-1] for p in STATES]
-    )
-    plan = chain(0.01).compile(coupling="gauss-seidel", extrapolation=1)
-    assert [item["members"] for item in plan.couplings] == [("a",), ("b",)]
-    seidel, newton, jacobi = (
-        error(chain(0.01), reference, coupling=m, extrapolation=1)
-        for m in ("gauss-seidel", "newton", "jacobi")
-    )
-    assert seidel == newton
-    assert seidel < 0.6 * jacobi
-    order = np.log2(
-        seidel / error(chain(0.005), reference, coupling="gauss-seidel", extrapolation=1)
-    )
-    assert order == pytest.approx(2, abs=0.2)
-
-
 @pytest.mark.parametrize("extrapolation", [1, 2])
 @pytest.mark.parametrize("method", METHODS)
 def test_sampled_signals_are_held(method: str, extrapolation: int) -> None:
-    """A staircase is no line: what a sampled block gives is not extrapolated over its jumps."""
+    """A staircase is not a line: what a sampled block gives is not extrapolated over its jumps."""
 
     def make() -> Diagram:
         d = Diagram("sampled", step=0.01)
@@ -457,37 +300,6 @@ def test_implicit_steps_are_taken_back_too() -> None:
         return d
 
     assert observed_order(make, coupling="newton", extrapolation=1) == pytest.approx(2, abs=0.2)
-
-
-def test_what_cannot_go_back_is_coupled_explicitly_or_refused() -> None:
-    d = two_masses(step=0.01)
-    vars(d["b"])["can_roll_back"] = False
-    with pytest.warns(CouplingWarning, match=r"`b` cannot repeat.*gauss-seidel instead of newton"):
-        run = simulate(d, 1.0, coupling="newton", extrapolation=1)
-    seidel = simulate(d, 1.0, coupling="gauss-seidel", extrapolation=1)
-    assert np.array_equal(run["b.slide.speed"], seidel["b.slide.speed"])
-    with pytest.raises(DiagramError, match=r"cannot be estimated: `b` cannot repeat"):
-        d.compile(estimate_error=1)
-    d.couple("a", "b", method="newton")
-    with pytest.raises(DiagramError, match=r"`b` cannot repeat.*method='gauss-seidel'"):
-        d.compile()
-
-
-def test_too_few_iterations() -> None:
-    d = two_masses(step=0.05)
-    d.couple(method="fixed-point", iterations=2, tolerance=1e-12)
-    with pytest.warns(
-        CouplingWarning, match=r"`b`, `a` did not converge to 1e-12 within 2 .* of 20"
-    ):
-        run = simulate(d, 1.0)
-    assert run["coupling.b+a.failures"][-1] > 10
-    assert run["coupling.b+a.residual"][5] > 1e-12
-    d.couple(method="fixed-point", iterations=2, tolerance=1e-12, failure="error")
-    with pytest.raises(BlockError, match=r"did not converge, nor did parts of it: after 24"):
-        simulate(d, 1.0)
-    d.couple(halvings=0)
-    with pytest.raises(BlockError, match=r"did not converge: after 2 iterations"):
-        simulate(d, 1.0)
 
 
 # Steps taken in parts
@@ -725,28 +537,6 @@ def test_an_estimate_changes_nothing() -> None:
         assert all(np.array_equal(plain[path], watched[path]) for path in STATES)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("extrapolation", [0, 1, 2])
-def test_the_report(method: str, extrapolation: int) -> None:
-    """The order is seen in one run, and a run with the suggested step is as exact as asked for."""
-    run = simulate(
-        two_masses(step=0.02), END, coupling=method, extrapolation=extrapolation, estimate_error=1
-    )
-    tolerance = 1e-2 if extrapolation == 0 else 1e-3
-    report = run.coupling_report(tolerance)
-    expected = max(extrapolation + 1, 2 if method in ("fixed-point", "newton") else 1)
-    for connection in report.connections:
-        assert connection.order == pytest.approx(expected, abs=0.5)
-    assert report.suggested_step is not None
-    again = END / np.ceil(END / report.suggested_step)
-    run = simulate(two_masses(step=again), END, coupling=method, extrapolation=extrapolation)
-    some = np.unique(np.linspace(0, run.length - 1, 60).astype(int))
-    states = np.array([exact(t) for t in run.t[some]])
-    force = SPRING * (states[:, 0] - states[:, 2]) + DAMPER * (states[:, 1] - states[:, 3])
-    relative = np.abs(run["on_b"][some] - force).max() / np.abs(force).max()
-    assert 0.1 * tolerance < relative < 5 * tolerance
-
-
 def test_the_error_signal_is_the_error_of_a_step() -> None:
     """The first step starts from exact values, so that its error is known."""
     run = simulate(
@@ -755,126 +545,6 @@ def test_the_error_signal_is_the_error_of_a_step() -> None:
     x1, v1, x2, v2 = exact(0.01)
     true = run["on_b"][1] - (SPRING * (x1 - x2) + DAMPER * (v1 - v2))
     assert run["coupling.on_b.error"][1] == pytest.approx(true, rel=0.05)
-
-
-def test_what_the_report_says() -> None:
-    run = simulate(two_masses(step=0.02), END, extrapolation=1, estimate_error=4)
-    report = run.coupling_report(1e-4)
-    assert report.limiting is report.connections[0]
-    text = str(report)
-    assert "b + a: jacobi, extrapolation 1, 200 steps" in text
-    assert "limits the accuracy; a step of" in text
-    assert "on_b → b.push.force.x" in text
-    assert "All connections are within" in str(run.coupling_report(0.5))
-    iterated = simulate(two_masses(step=0.02), 1.0, coupling="newton").coupling_report()
-    assert "iterations each, 0 not converged" in str(iterated)
-    assert "run with estimate_error=1" in str(iterated)
-    plain = simulate(two_masses(), 0.01).coupling_report()
-    assert "No block with an internal solver is coupled" in str(plain)
-
-
-def bonded(step: float) -> Diagram:
-    """The first mass gets a force; the second has the spring, and gets the first one's motion."""
-    d = Diagram("bond", step=step)
-    a = d.add(mass(0), "a")
-    s = System("hand", (0, 0), planar=True)
-    body = s.body("mass", mass=M[1], inertia=1.0)
-    s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
-    hand = s.ground.marker("hand", (-1, 0), motion={"x": Input("hand")})
-    s.spring("spring", hand, body.marker("end"), stiffness=SPRING, free_length=1.0)
-    outputs = ["slide.displacement", "slide.speed", "slide.acceleration"]
-    b = d.add(s.block([], outputs, mode="internal", substeps=4), "b")
-    d.connect(a["slide.displacement"], b["hand"])
-    d.connect(a["slide.speed"], b["hand_rate"])
-    d.connect(law(d, "pull", "k*(x2 - x1)", {"a": a, "b": b}, k=SPRING), a["push.force.x"])
-    d.power_bond(a["push.force.x"], b["hand_rate"], name="grip")
-    return d
-
-
-@pytest.mark.filterwarnings("ignore:the coupling of `a`, `b` (created|lost)")
-def test_power_of_a_bond() -> None:
-    """With held inputs: (F0 - F(τ)) dx/dt, F and x from their values at both ends."""
-    run = simulate(bonded(0.01), 1.0)
-    force, place, power = run["pull"], run["a.slide.displacement"], run["coupling.grip.power"]
-    mean = -np.diff(force) / 2 * np.diff(place) / 0.01
-    assert power[1:] == pytest.approx(mean, abs=1e-12)
-    assert run["coupling.grip.energy"][1:] == pytest.approx(0.01 * np.cumsum(mean), abs=1e-12)
-    assert run.units["coupling.grip.power"] == "W"
-    assert "power bond grip (a.push.force.x · b.hand_rate)" in str(run.coupling_report())
-    iterated = simulate(bonded(0.01), 1.0, coupling="newton", extrapolation=1)
-    assert np.abs(iterated["coupling.grip.power"]).max() < 1e-6 * np.abs(power).max()
-
-
-def energy(run: Any) -> np.ndarray:
-    """That of `moved_end`: exact, whatever the blocks hold."""
-    x1, v1, x2, v2 = (run[path] for path in STATES)
-    return 0.5 * v1**2 + v2**2 + 0.5 * STIFF * (x2 - x1) ** 2
-
-
-@pytest.mark.filterwarnings("ignore:.*the prescribed motion `ground.end.x` jumps")
-@pytest.mark.parametrize("rates", [0, 1, 2])
-@pytest.mark.parametrize("estimate", [0, 1], ids=["plain", "as a component"])
-def test_energy_that_a_coupling_creates_is_measured(rates: int, estimate: int) -> None:
-    """By far the most of it at the force, which is half a step old: against the energy itself.
-    Without a rate the other side holds the place too, which is not a matter of power."""
-    d = moved_end(rates, step=2e-3)
-    with pytest.warns(CouplingWarning, match=r"`a`, `b` created .* J, .*extrapolation=1") as caught:
-        run = simulate(d, 5.0, estimate_error=estimate)
-    told = re.search(r"created (\S+) J, .* at `a.push` and `b.x`\)", str(caught[0].message))
-    assert told is not None
-    gained = energy(run)[-1] - energy(run)[0]
-    assert float(told[1]) == pytest.approx(gained, rel=0.02 if rates else 0.5)
-    if rates:
-        assert gained > 0.5  # it has doubled
-
-
-@pytest.mark.parametrize(
-    ("method", "extrapolation"), [("jacobi", 1), ("jacobi", 2), ("newton", 0), ("newton", 1)]
-)
-def test_couplings_that_keep_the_energy_are_not_warned_of(method: str, extrapolation: int) -> None:
-    run = simulate(moved_end(1, step=2e-3), 5.0, coupling=method, extrapolation=extrapolation)
-    assert abs(energy(run)[-1] / energy(run)[0] - 1) < 2e-3
-
-
-def spring_of_blocks(stiffness: float = STIFF, **options: Any) -> Diagram:
-    """A mass and a spring made of blocks, whose states the diagram integrates."""
-    d = Diagram("spring", **options)
-    s = System("mass", (0, 0), planar=True)
-    body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
-    s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
-    s.force("push", cast(Joint, s["slide"]), Input("push"))
-    outputs = ["slide.displacement", "slide.speed"]
-    plant = d.add(s.block(outputs=outputs, mode="internal", substeps=4), "plant")
-    d.connect(plant["slide.speed"], d.add(Integrator(), "stretch"))
-    d.connect(d["stretch"], d.add(Gain(-stiffness, unit="N"), "pull"))
-    d.connect(d["pull"], plant["push"])
-    return d
-
-
-def test_energy_created_where_a_speed_is_exchanged_with_states_of_the_diagram() -> None:
-    d = spring_of_blocks(step=1e-3)
-    with pytest.warns(CouplingWarning, match=r"`plant`, `states` created") as caught:
-        run = simulate(d, 3.0)
-    told = re.search(r"created (\S+) J, .* at `plant.push` and `stretch.u`", str(caught[0].message))
-    assert told is not None
-    whole = 0.5 * run["plant.slide.speed"] ** 2 + 0.5 * STIFF * run["stretch"] ** 2
-    assert float(told[1]) == pytest.approx(whole[-1] - whole[0], rel=0.01)
-
-
-def test_energy_lost_is_named_too() -> None:
-    """A parabola goes beyond the end of a long step in the other direction."""
-    d = spring_of_blocks(20.0, step=0.05, extrapolation=2)
-    with pytest.warns(CouplingWarning, match=r"`plant`, `states` lost .* smaller step") as caught:
-        run = simulate(d, 2.0)
-    told = re.search(r"lost (\S+) J, .* at `plant.push` and `stretch.u`", str(caught[0].message))
-    assert told is not None
-    whole = 0.5 * run["plant.slide.speed"] ** 2 + 10.0 * run["stretch"] ** 2
-    assert float(told[1]) == pytest.approx(whole[0] - whole[-1], rel=0.05)
-
-
-def test_a_coupling_at_rest_is_not_warned_of() -> None:
-    """What rounding moves is no energy, whatever the share of it that is created."""
-    simulate(moved_end(1, step=2e-3), 2.0, parameters={"a.mass.initial_velocity": (1e-12, 0.0)})
 
 
 def test_created_energy_is_part_of_the_saved_state() -> None:
@@ -889,52 +559,6 @@ def test_created_energy_is_part_of_the_saved_state() -> None:
         assert first.values[slot + BOND["energy"]] == second.values[slot + BOND["energy"]] > 0.05
 
 
-def test_no_power_where_units_leave_it_open() -> None:
-    """Two forces and two places between the same blocks: which belong together is not known."""
-    d = Diagram("two springs", step=1e-3)
-    for name, inputs in (("a", "force"), ("b", "place")):
-        s = System("masses", (0, 0), planar=True)
-        for n in "12":
-            body = s.body(f"mass{n}", mass=1.0, inertia=1.0, position=(0, int(n)))
-            s.prismatic(f"slide{n}", s.ground, body, at=(0, int(n)), axis=(1, 0))
-            if inputs == "force":
-                s.force(f"push{n}", cast(Joint, s[f"slide{n}"]), Input(f"f{n}"))
-            else:
-                motion: dict[str, Any] = {"x": Input(f"x{n}"), "y": float(n)}
-                end = s.ground.marker(f"end{n}", motion=motion)
-                stiffness = (9.0, 9.0, 0.0)
-                s.bushing(f"spring{n}", end, body.marker("m"), stiffness=stiffness)
-        outputs = [f"slide{n}.displacement" for n in "12"]
-        d.add(s.block(outputs=outputs, mode="internal"), name)
-    for n in "12":
-        pull = d.add(Expression("x - y", unit="N"), f"pull{n}")
-        d.connect(f"b.slide{n}.displacement", pull["x"])
-        d.connect(f"a.slide{n}.displacement", pull["y"], f"b.x{n}")
-        d.connect(pull, f"a.f{n}")
-    assert d.compile().exchanges == ()
-
-
-def test_a_declared_bond_to_a_rate_counts_the_way() -> None:
-    d = moved_end(1, step=2e-3)
-    d.power_bond("a.push", "b.x_rate", "spring")
-    with pytest.warns(CouplingWarning, match=r"created"):
-        run = simulate(d, 5.0)
-    gained = energy(run)[-1] - energy(run)[0]
-    assert run["coupling.spring.energy"][-1] == pytest.approx(gained, rel=0.02)
-    assert len(run.coupling_report(tolerance=1e-3).couplings[0]["bonds"]) == 1
-
-
-def test_bonds_that_are_none() -> None:
-    d = bonded(0.01)
-    d.power_bond(d["a"]["push.force.x"], d["b"]["hand"], name="place")
-    with pytest.raises(DiagramError, match=r"N times m is not in W"):
-        d.compile()
-    d = bonded(0.01)
-    d.power_bond(d["pull"]["x1"], d["b"]["hand_rate"])
-    with pytest.raises(DiagramError, match=r"hold for `pull.x1`"):
-        d.compile()
-
-
 # Periods, subsystems, FMUs, mistakes
 
 
@@ -947,112 +571,3 @@ def test_a_coupling_leaves_in_an_fmu(tmp_path: Path) -> None:
         str(tmp_path / "masses.fmu"), stop_time=1.0, step_size=0.01, output_interval=0.01
     )
     assert np.array_equal(found["speed"], simulate(d, 1.0)["a.slide.speed"])
-
-
-def test_members_with_a_longer_period() -> None:
-    """Every fourth tick they go four steps at once: as with four times the step."""
-    slow = two_masses(step=0.0025)
-    for name in ("a", "b"):
-        slow.rates[slow[name]] = periodic(0.01)
-    for method, extrapolation in (("jacobi", 1), ("gauss-seidel", 1), ("newton", 2)):
-        fine = simulate(slow, 1.0, coupling=method, extrapolation=extrapolation)
-        coarse = simulate(two_masses(step=0.01), 1.0, coupling=method, extrapolation=extrapolation)
-        assert fine["a.slide.speed"][::4] == pytest.approx(coarse["a.slide.speed"], abs=1e-12)
-        assert np.array_equal(fine["a.slide.speed"][1::4], fine["a.slide.speed"][:-1:4])
-
-
-def test_members_with_different_periods() -> None:
-    d = two_masses(step=0.005)
-    d.rates[d["b"]] = periodic(0.01)
-    assert all(
-        len(item["members"]) == 1
-        for item in d.compile(coupling="newton", extrapolation=1).couplings
-    )
-    assert error(d, coupling="newton", extrapolation=1) < 0.1
-    d.couple("a", "b", method="newton")
-    with pytest.raises(
-        DiagramError, match=r"same period, but `a` steps every 1 .* `b` steps every 2"
-    ):
-        d.compile()
-
-
-def test_couple_within_a_subsystem_and_for_some_blocks_only() -> None:
-    inside = two_masses(step=0.01)
-    inside.couple("a", method="newton", extrapolation=1)
-    inside.output("x", inside["a"]["slide.displacement"])
-    d = Diagram("outside", step=0.01)
-    d.add(Subsystem(inside), "sub")
-    for name in ("a", "b"):  # a pair that nobody speaks of
-        d.add(mass("ab".index(name)), name)
-    d.connect(d["a"]["slide.displacement"], d.add(Gain(-1.0, unit="N"), "g"))
-    d.connect(d["g"], d["b"]["push.force.x"])
-    (coupling,) = d.compile().couplings
-    assert coupling["members"] == ("sub.b", "sub.a") and coupling["method"] == "newton"
-    run = simulate(d, 1.0)
-    alone = simulate(inside, 1.0)
-    assert np.array_equal(run["sub.a.slide.speed"], alone["a.slide.speed"])
-    outside = Diagram("outside", step=0.01)
-    whole = outside.add(Subsystem(two_masses(step=0.01)), "sub")
-    outside.couple(whole, method="newton", extrapolation=1)
-    assert np.array_equal(simulate(outside, 1.0)["sub.a.slide.speed"], alone["a.slide.speed"])
-
-
-def test_a_member_in_a_conditional_subsystem_stays_explicit() -> None:
-    inside = Diagram("inside", step=0.01)
-    inside.input("u", unit="N")
-    inside.connect("u", inside.add(mass(0), "a")["push.force.x"])
-    inside.output("v", inside["a"]["slide.speed"])
-    d = Diagram("outside", step=0.01, coupling="newton", extrapolation=1)
-    sub = d.add(Subsystem(inside, enable=True), "sub")
-    d.connect(d.add(Expression("t < 0.3", kind="boolean"), "on", period=0.01), sub["enable"])
-    b = d.add(mass(1), "b")
-    d.connect(sub["v"], d.add(Gain(5.0, unit="N"), "g"))
-    d.connect("g", b["push.force.x"])
-    d.connect(b["slide.displacement"], d.add(Gain(-5.0, unit="N"), "back"))
-    d.connect("back", sub["u"])
-    assert d.compile().couplings == ()
-    run = simulate(d, 1.0)
-    assert np.ptp(run["sub.a.slide.speed"][40:]) == 0
-    inside.couple("a", method="newton")
-    with pytest.raises(DiagramError, match=r"`sub.a` is in a conditional subsystem"):
-        d.compile()
-
-
-def test_mistakes() -> None:
-    with pytest.raises(DiagramError, match=r"unknown coupling method `gauss-seidl`.*gauss-seidel"):
-        Diagram(coupling="gauss-seidl")
-    with pytest.raises(DiagramError, match=r"extrapolation must be 0, 1 or 2"):
-        two_masses().compile(extrapolation=3)
-    d = two_masses()
-    for options, message in (
-        ({"tolerance": 0.0}, "between 0 and 1"),
-        ({"iterations": 0}, "between 1 and 1000"),
-        ({"failure": "ignore"}, "'warn' or 'error'"),
-        ({"halvings": 11}, "between 0 and 10"),
-    ):
-        with pytest.raises(DiagramError, match=message):
-            d.couple(method="newton", **options)
-    with pytest.raises(DiagramError, match=r"not in 'two masses' yet"):
-        d.couple(Gain(1.0), method="newton")
-    d.couple("on_a", method="newton")
-    with pytest.raises(DiagramError, match=r"`on_a` \(Expression\) has neither an internal solver"):
-        d.compile()
-    d = two_masses()
-    d.couple("a", method="newton")
-    d.couple("b", method="fixed-point")
-    with pytest.raises(DiagramError, match=r"`a`, `b` depend on each other.*one call of couple"):
-        d.compile()
-    plain = Diagram("plain")
-    plain.connect(plain.add(Gain(1.0), "g"), plain.add(UnitDelay(), "z"))
-    plain.connect("z", "g")
-    plain.couple("z", method="newton")
-    with pytest.raises(DiagramError, match=r"the diagram has none"):
-        plain.compile()
-    with pytest.raises(BiellaError, match=r"the coupling of a Plan is fixed"):
-        simulate(two_masses().compile(), 1.0, coupling="newton")
-
-
-def test_couple_changes_only_what_is_given() -> None:
-    d = Diagram("two", step=1e-3, coupling="newton")
-    d.couple(extrapolation=2)
-    assert (d.coupling.method, d.coupling.extrapolation) == ("newton", 2)

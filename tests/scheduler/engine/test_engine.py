@@ -78,6 +78,7 @@ def test_save_and_restore_are_bit_exact(pendulum_loop):
         assert first.save() == second.save()
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_run_goes_on_from_a_checkpoint_with_the_same_bits(pendulum_loop, solver):
     d = pendulum_loop()

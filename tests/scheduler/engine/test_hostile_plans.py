@@ -12,12 +12,14 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from biella import BiellaError, Diagram, Subsystem
 from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
+from biella.blocks.multibody.mechanisms import slider_crank
 from biella.errors import BlockError, PlanError
 from biella.scheduler.compile.plan._plan import (
     BLOCK_RECORD,
@@ -207,6 +209,16 @@ def test_a_kernel_that_does_not_fit(plan: Plan) -> None:
     assert "does not fit its kernel 'pendulum'" in refuse(
         write_sections({**sections, "KERN": names})
     )
+
+
+@pytest.mark.parametrize("mode", ["continuous", "internal"])
+def test_a_mechanism_under_the_kernel_for_the_other_mode(mode: Any) -> None:
+    """Its states would be where the other kernel does not look for them."""
+    d = Diagram("d", 1e-3)
+    d.add(slider_crank().block(outputs=["kinetic_energy"], mode=mode), "plant")
+    sections = cells(d.compile())
+    other = {"continuous": b"multibody_internal\0", "internal": b"multibody\0"}[mode]
+    assert "does not fit its kernel" in refuse(write_sections({**sections, "KERN": other}))
 
 
 @pytest.mark.parametrize("change", [-1, 1])

@@ -364,6 +364,7 @@ def assert_same_bits(a: dict[Signal, np.ndarray], b: dict[Signal, np.ndarray]) -
 # The properties.
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", ["euler", "rk4"])
 @EXAMPLES
 @given(nodes=diagrams())

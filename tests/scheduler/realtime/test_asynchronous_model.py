@@ -113,7 +113,8 @@ def test_realtime_a_model_takes_every_period_and_is_replayed(fmu, make):
     assert x[0] == expected
     seen = [expected := held + (expected - held) * decay for held in result["ref"][ticks]]
     if len(changes) == counts["results"]:  # unless two came within a tick
-        np.testing.assert_allclose(x[changes + 1], seen, rtol=1e-5)
+        # Of values of about 1, which pass through 0: where depends on when results arrive.
+        np.testing.assert_allclose(x[changes + 1], seen, rtol=1e-5, atol=1e-6)
     assert f"Worker `slow`: {counts['results']} results" in str(result.realtime_report())
     assert find_differences(result, replay(result)) == []
     assert find_differences(result, replay(result, around(make(fmu)))) == []

@@ -16,7 +16,7 @@ import pytest
 from biella.scheduler.results._result import Result
 
 SETUP = (
-    f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_live, os, time\n"
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import live_runs, os, time\n"
 )
 
 
@@ -32,8 +32,8 @@ def test_a_forked_child_ends_by_itself_and_the_run_goes_on(tmp_path: Path) -> No
     done = run_script(f"""
 from biella import BiellaError, run_realtime
 from biella.scheduler.results._recorder import Hdf5Recorder
-run = run_realtime(test_live.loop(), out={path!r})
-test_live.wait_until(lambda: run._recorder._written > 0)
+run = run_realtime(live_runs.loop(), out={path!r})
+live_runs.wait_until(lambda: run._recorder._written > 0)
 child = os.fork()
 if child == 0:
     for use in (run.wait, run.stop, lambda: run.latest("plant"), lambda: run.result,
@@ -50,7 +50,7 @@ if child == 0:
 status = os.waitpid(child, 0)[1]
 assert run.running
 kept = run._recorder._written
-test_live.wait_until(lambda: run._recorder._written > kept)
+live_runs.wait_until(lambda: run._recorder._written > kept)
 run["pid.kp"] = 3.0
 result = run.stop()
 print(os.waitstatus_to_exitcode(status), result.length)
@@ -118,7 +118,7 @@ def test_ctrl_c_at_a_prompt_ends_a_run() -> None:
         os.execv(sys.executable, [sys.executable, "-q", "-i", "-c", SETUP])
     try:
         os.write(terminal, b"from biella import run_realtime\n")
-        os.write(terminal, b"run = run_realtime(test_live.loop())\n")
+        os.write(terminal, b"run = run_realtime(live_runs.loop())\n")
         os.write(terminal, b"run.latest('plant') < 9 and 'it' + 'goes'\n")
         read_until(terminal, "'itgoes'")
         press_ctrl_c(terminal, "KeyboardInterrupt")
@@ -138,10 +138,10 @@ def test_ctrl_c_during_an_offline_run_ends_live_runs_too() -> None:
     done = run_script("""
 import signal, threading
 from biella import run_realtime, simulate
-run = run_realtime(test_live.loop())
+run = run_realtime(live_runs.loop())
 press = lambda: (time.sleep(0.2), os.kill(os.getpid(), signal.SIGINT))
 threading.Thread(target=press).start()
-result = simulate(test_live.loop(), 1e9, record=["plant"], every=10**6, progress=False)
+result = simulate(live_runs.loop(), 1e9, record=["plant"], every=10**6, progress=False)
 print(result.info["stopped"][:11], run.wait().info["stopped"][:21])
 """)
     assert done.stdout == "interrupted interrupted by Ctrl-C\n", done.stderr
@@ -154,11 +154,11 @@ def test_under_nohup_a_run_goes_on_when_its_terminal_is_closed(tmp_path: Path) -
         f"""
 import signal
 from biella import run_realtime
-run = run_realtime(test_live.loop(), out={str(path)!r})
+run = run_realtime(live_runs.loop(), out={str(path)!r})
 run.latest("plant")
 os.kill(os.getpid(), signal.SIGHUP)
 tick = run.tick
-test_live.wait_until(lambda: run.tick > tick + 50)
+live_runs.wait_until(lambda: run.tick > tick + 50)
 print("goes on", flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(100)

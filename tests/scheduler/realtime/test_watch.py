@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from biella import BiellaError, Diagram, cli, run_realtime
-from biella.blocks import Constant, Gain, Sine
+from biella.blocks import Constant, Gain, Sine, StateMachine
 from biella.scheduler.realtime import _watch as watch
 from biella.scheduler.realtime._watch import Page, find_pages, read_page, runtime_folder
 
@@ -90,7 +90,7 @@ def test_it_ends_with_the_run():
 def test_readers_never_see_half_a_page():
     """A writer without a pause: all values of a page are of one tick."""
     plan = loop().compile()
-    page = Page(plan, 0)
+    page = Page(plan, lambda slot: 1 + slot)
     over = threading.Event()
 
     def write():
@@ -113,7 +113,7 @@ def test_readers_never_see_half_a_page():
 
 
 def test_a_page_that_is_being_written_is_not_read():
-    page = Page(loop().compile(), 0)
+    page = Page(loop().compile(), lambda slot: 1 + slot)
     assert read_page(page.path) is None  # nothing yet
     page.write(np.ones(page._count))
     page._count_up()  # as within a write
@@ -129,7 +129,7 @@ def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(f
     dead = folder / f"{int(done.stdout)}-00.live"
     dead.write_bytes(b"anything")
     own = folder / f"{os.getpid()}-00.live"
-    good = Page(loop().compile(), 0)
+    good = Page(loop().compile(), lambda slot: 1 + slot)
     good.write(np.zeros(good._count))
     whole = good.path.read_bytes()
     broken = whole[:32] + b"}" * 99
@@ -147,3 +147,17 @@ def test_a_folder_of_somebody_else_is_refused(folder, tmp_path):
     with pytest.raises(BiellaError, match="belongs to another user"):
         runtime_folder()
     assert run_realtime(loop(), 0.01).wait().length == 11  # the run goes on without
+
+
+def test_enumerations_are_shown_by_name(capsys):
+    d = Diagram("machine", step=1e-3)
+    machine = StateMachine()
+    machine.transition(machine.state("waiting"), machine.state("done"), after=1000.0)
+    d.add(machine, "machine")
+    with run_realtime(d):
+        glance = read_page(first_page())
+        assert glance is not None
+        assert glance.values["machine.state"] == 1.0
+        assert glance.show("machine.state") == "waiting"
+        assert cli.main(["watch", "--once"]) == 0
+        assert "waiting" in capsys.readouterr().out

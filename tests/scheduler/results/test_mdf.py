@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biella import Diagram, simulate
+from biella.blocks import Integrator, Relay
 from biella.scheduler.results._result import Result
 from biella.scheduler.results._signals import ResultError, Signal
 
@@ -44,6 +46,27 @@ class TestMdf4:
             assert code.samples.dtype.kind == "i" and code.unit == "count"
             assert file.get("pid.limited").samples.dtype == np.uint8
             assert "loop" in file.header.comment
+
+    def test_enumerations_are_shown_by_name(self, tmp_path: Path) -> None:
+        mdf = pytest.importorskip("asammdf")
+        signal = Signal("heater.state", kind="enumeration", names=("off", "on"))
+        Result.from_arrays(T[:4], {signal: [1, 2, 2, 1]}).to_mdf4(tmp_path / "run.mf4")
+        with mdf.MDF(tmp_path / "run.mf4") as file:
+            assert file.get("heater.state").samples.tolist() == [b"off", b"on", b"on", b"off"]
+            assert file.get("heater.state", raw=True).samples.tolist() == [1, 2, 2, 1]
+
+    def test_events_are_a_channel_of_text(self, tmp_path: Path) -> None:
+        mdf = pytest.importorskip("asammdf")
+        d = Diagram("oscillator", step=1e-2)
+        x = d.add(Integrator(0.055), "x")
+        d.connect(d.add(Relay(0.1, -0.1, -1.0, 1.0), "relay", u=x), x)
+        result = simulate(d, 1.0)
+        result.to_mdf4(tmp_path / "run.mf4")
+        with mdf.MDF(tmp_path / "run.mf4") as file:
+            events = file.get("events")
+            assert np.array_equal(events.timestamps, result.events.times())
+            assert events.samples.tolist() == [b"relay: switch"] * 5
+            assert np.array_equal(file.get("x.y").samples, result["x"])
 
     def test_another_name_is_refused(self, tmp_path: Path) -> None:
         pytest.importorskip("asammdf")

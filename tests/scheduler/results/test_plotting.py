@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from biella.scheduler.results._result import Result
-from biella.scheduler.results._signals import ResultError, UnknownSignalError
+from biella.scheduler.results._result_file import MemoryColumns
+from biella.scheduler.results._signals import (
+    ResultError,
+    Signal,
+    SignalTable,
+    UnknownSignalError,
+)
+from biella.scheduler.results.events._events import EVENT, Events, EventSource
 
 
 class TestPlot:
@@ -93,3 +100,46 @@ def test_no_display_and_no_pyplot(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+def make_eventful(blocks: int, events: int) -> Result:
+    """Return a result with `events` of each block, equally spaced in 0 to 1 s."""
+    log = np.zeros(blocks * events, EVENT)
+    log["time"] = np.repeat(np.linspace(0.0, 1.0, events), blocks)
+    log["block"] = np.tile(np.arange(blocks), events)
+    table = SignalTable([Signal("x")])
+    columns = MemoryColumns(np.vstack([np.linspace(0, 1, 101)] * 2), table)
+    sources = [EventSource(f"b{n}", "Relay", 1) for n in range(blocks)]
+    return Result(columns, table, events=Events(log, sources, len(log)))
+
+
+class TestEvents:
+    def test_a_row_for_each_source_and_lines_through_the_signals(self) -> None:
+        figure = make_eventful(2, 10).plot("x", events=True)
+        signals, rows = figure.axes
+        assert [label.get_text() for label in rows.get_yticklabels()] == ["b0 (10)", "b1 (10)"]
+        lines = [line for line in signals.lines if np.size(line.get_xdata()) == 2]
+        assert len(lines) == 10
+        assert rows.get_xlabel() == "time [s]"
+
+    def test_some_sources_in_a_part_of_the_time(self) -> None:
+        figure = make_eventful(3, 11).plot("x", events=["b1"], start=0.25, stop=0.75)
+        labels = [label.get_text() for label in figure.axes[-1].get_yticklabels()]
+        assert labels == ["b1 (5)"]
+
+    def test_many_are_rows_only_and_as_many_as_can_be_seen(self) -> None:
+        figure = make_eventful(20, 10_000).plot("x", events=True)
+        signals, rows = figure.axes
+        assert len(signals.lines) == 1
+        labels = [label.get_text() for label in rows.get_yticklabels()]
+        assert len(labels) == 12
+        assert labels[-1] == "9 other blocks (90000)"
+        assert all(len(marks.get_paths()) <= 4001 for marks in rows.collections)
+
+    def test_none_are_no_row(self, result: Result) -> None:
+        assert len(result.plot("ref", events=True).axes) == 1
+        assert len(make_eventful(2, 10).plot("x").axes) == 1
+
+    def test_an_unknown_source(self) -> None:
+        with pytest.raises(ResultError, match="no block `c`"):
+            make_eventful(2, 10).plot("x", events=["c"])

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biella.blocks import Playback
 from biella.scheduler.results._result import Result
-from biella.scheduler.results._signals import ResultError
+from biella.scheduler.results._signals import ResultError, Signal
 
 from .conftest import T
 
@@ -88,3 +89,36 @@ def test_heavy_libraries_wait_until_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+class TestNamesOfEnumerations:
+    def result(self) -> Result:
+        signal = Signal("heater.state", kind="enumeration", names=("off", "on"))
+        values = {signal: [1.0, 2.0, 3.0], Signal("T"): [0.5, 1.5, 2.5]}
+        return Result.from_arrays([0.0, 1.0, 2.0], values)
+
+    def test_csv_has_numbers_and_their_names_in_the_heading(self, tmp_path: Path) -> None:
+        self.result().to_csv(tmp_path / "run.csv")
+        lines = (tmp_path / "run.csv").read_text().splitlines()
+        assert lines[0] == "time [s],heater.state [1=off; 2=on],T"
+        assert lines[1:] == ["0.0,1,0.5", "1.0,2,1.5", "2.0,3,2.5"]
+
+    def test_such_a_file_is_played_back(self, tmp_path: Path) -> None:
+        self.result().to_csv(tmp_path / "run.csv")
+        block = Playback.from_file(tmp_path / "run.csv", "heater.state")
+        assert block.outputs[0].unit is None
+        assert block.parameters[1].value.tolist() == [1, 2, 3]
+
+    def test_pandas_has_numbers_and_their_names_beside(self) -> None:
+        pytest.importorskip("pandas")
+        frame = self.result().to_pandas()
+        assert frame["heater.state"].tolist() == [1, 2, 3]
+        assert frame.attrs["names"] == {"heater.state": ("off", "on")}
+
+    def test_the_table_has_the_last_name(self) -> None:
+        signal = Signal("heater.state", kind="enumeration", names=("off", "on"))
+        result = Result.from_arrays([0.0], {signal: [2]})
+        assert repr(result).splitlines()[-1].split()[-1] == "on"
+        assert repr(self.result()).splitlines()[2].split()[-1] == "3"
+        assert signal.format_value(float("nan")) == "nan"
+        assert signal.format_value(1.5) == "1.5"

@@ -22,6 +22,7 @@ from biella.blocks import (
     Pendulum,
     Port,
     PythonBlock,
+    Relay,
     Saturation,
     StateSpace,
     Stop,
@@ -177,7 +178,7 @@ def test_an_algebraic_loop_is_linearized_through():
     assert np.allclose(system.A, [[-1]], rtol=0, atol=5e-8)
     assert np.allclose(system.B, [[0.25]], rtol=0, atol=5e-8)
     sampled = linearize(d, period=0.1)
-    assert sampled.A.shape == (1, 1)  # the loop's first guess is no state
+    assert sampled.A.shape == (1, 1)  # the loop's first guess is not a state
     assert np.allclose(sampled.A, np.exp(-0.1), rtol=0, atol=1e-7)
 
 
@@ -349,7 +350,7 @@ def test_a_conditional_subsystem_counts_as_it_is(on):
     for period in (None, 0.1):
         system = linearize(d, inputs=["u"], at={"on": on}, period=period)
         assert np.allclose(system.B, [[3.0 * on * (period or 1.0)]], **CLOSE)
-        assert system.B.shape == (1, 1)  # what the subsystem holds is no state
+        assert system.B.shape == (1, 1)  # what the subsystem holds is not a state
 
 
 def test_a_resettable_subsystem_is_not_reset_by_the_linearization():
@@ -557,3 +558,29 @@ def test_a_counter_is_no_smooth_state():
         "not a smooth",
     ):
         linearize(d, period=0.1)
+
+
+@pytest.mark.parametrize("period", [None, 0.1])
+def test_a_relay_holds_its_output(period):
+    """x' = -x + relay(u): the relay is at its threshold, and has no gain in the mode it is in."""
+    d = Diagram("heating", step=1e-2)
+    u = d.input("u", default=1.0)
+    relay = d.add(Relay(on=1.0, off=-1.0, high=3.0), "relay", u=u)
+    x = d.add(Integrator(0.5), "x")
+    d.connect(d.add(Expression("-x + r"), "f", x=x, r=relay), x)
+    d.output("y", x)
+    d.output("held", relay)
+    model = linearize(d, period=period)
+    assert model.states == ("x.x",)
+    pole = -1.0 if period is None else np.exp(-0.1)
+    # rk4 with steps of 10 ms: 1e-2^5 / 120 a step, ten of them.
+    np.testing.assert_allclose(model.A, [[pole]], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.B, [[0.0]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.D, [[0.0], [0.0]], rtol=0, atol=1e-12)
+    assert model.operating_point.outputs["held"] == 3.0
+
+
+def test_a_relay_whose_events_are_not_located_is_refused():
+    """At the threshold a difference would be one of a jump: 1 / 6e-6."""
+    with pytest.raises(BiellaError, match="not a smooth state"):
+        linearize(Relay(on=0.0, off=-1.0))

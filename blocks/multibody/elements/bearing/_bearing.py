@@ -101,11 +101,6 @@ class Bearing(Element):
         return 2 if self.held else 0
 
     @property
-    def is_named(self) -> bool:
-        """Return True: messages of the kernel name it."""
-        return True
-
-    @property
     def play(self) -> float:
         """Return the clearance in m."""
         return self.film.clearance

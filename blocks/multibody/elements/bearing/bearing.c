@@ -115,7 +115,7 @@ static void film_load(mb_view *m, const int32_t *force, double t, const double *
     (void)q, (void)v, (void)joint_force;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
-        m->torn = mb_element_number(m, force);
+        m->filmless_bearing = mb_element_number(m, force);
         return;
     }
     const bl_film_load *load = &film.load;
@@ -161,9 +161,19 @@ static double film_loss(mb_view *m, const int32_t *force, double t, const double
     return mb_bearing_evaluate(m, force, t, &film) == BL_OK ? film.load.power_loss : 0.0;
 }
 
-static bool film_sound(const mb_view *m, const int32_t *force) {
-    const bl_film_bearing bearing = mb_bearing_read(m, force);
-    return bl_film_sound(&bearing);
+static bool film_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const bl_film_bearing b = mb_bearing_read(m, force);
+    const int limit = b.thin == BL_THIN_STOP ? MB_ALLOWED_NOT_NEGATIVE : MB_ALLOWED_POSITIVE;
+    return mb_allow(fault, "radius", b.radius, MB_ALLOWED_POSITIVE) &&
+           mb_allow(fault, "length", b.length, MB_ALLOWED_POSITIVE) &&
+           mb_allow(fault, "clearance", b.clearance, MB_ALLOWED_POSITIVE) &&
+           mb_allow(fault, "viscosity", b.viscosity, MB_ALLOWED_POSITIVE) &&
+           mb_allow(fault, "film_limit", b.film_limit, limit) &&
+           mb_allow_below(fault, "film_limit", b.film_limit, "clearance", b.clearance) &&
+           mb_allow(fault, "contact_stiffness", b.contact_stiffness, MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "contact_damping", b.contact_damping, MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "contact_friction", b.contact_friction, MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "slip_speed", b.slip_speed, MB_ALLOWED_POSITIVE);
 }
 
 static int32_t film_width(const int32_t *force, int32_t what) {
@@ -177,7 +187,7 @@ static int film_show(mb_view *m, const int32_t *force, double t, const double *q
     (void)q, (void)v;
     mb_film film;
     if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
-        m->torn = mb_element_number(m, force);
+        m->filmless_bearing = mb_element_number(m, force);
         return BL_ERROR_BLOCK;
     }
     const bl_film_load *does = &film.load;
@@ -289,8 +299,7 @@ double mb_difference(const mb_view *m) {
     return size;
 }
 
-const mb_element mb_element_bearing = {.named = true,
-                                       .energy_kind = MB_ENERGY_CONTACT,
+const mb_element mb_element_bearing = {.energy_kind = MB_ENERGY_CONTACT,
                                        .check = film_check,
                                        .sound = film_sound,
                                        .refuse = mb_fail_bearing,

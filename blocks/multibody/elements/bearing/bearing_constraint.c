@@ -86,7 +86,7 @@ static double carry_once(mb_view *m, double t) {
         double offset[2];
         mb_bearing_see(m, force, t, &film);
         if (!carry_offset(&film, m->lambda + row, offset)) {
-            m->torn = n;
+            m->filmless_bearing = n;
             return -1.0;
         }
         for (int k = 0; k < 2; k++) m->row_work[row + k] = offset[k] - m->offset[row + k];
@@ -99,8 +99,8 @@ static double carry_once(mb_view *m, double t) {
 static double carry_part(const mb_view *m, double part) {
     double along = 0.0, square = 0.0;
     for (int32_t k = 0; k < m->row_count; k++) {
-        const double turned = m->row_work[k] - m->way[k];
-        along += m->way[k] * turned;
+        const double turned = m->row_work[k] - m->offset_step[k];
+        along += m->offset_step[k] * turned;
         square += turned * turned;
     }
     return square > 0.0 ? fmin(fmax(-part * along / square, CARRY_LEAST_PART), 1.0) : part;
@@ -116,8 +116,8 @@ int mb_carry_bearings(mb_view *m, double t, double *q, double *v) {
         change = carry_once(m, t);
         if (change < 0.0) return 0;
         if (iteration > 0) part = carry_part(m, part);
-        memcpy(m->way, m->row_work, (size_t)m->row_count * sizeof(double));
-        for (int32_t k = 0; k < m->row_count; k++) m->offset[k] += part * m->way[k];
+        memcpy(m->offset_step, m->row_work, (size_t)m->row_count * sizeof(double));
+        for (int32_t k = 0; k < m->row_count; k++) m->offset[k] += part * m->offset_step[k];
         if (!mb_project(m, t, q, v, MB_CARRY_CLOSING)) return 0;
         if (change <= CARRY_TOLERANCE ||
             (iteration > 0 && change < 0.1 * before && change * change <= CARRY_TOLERANCE * before))

@@ -376,11 +376,6 @@ class ClearanceRevolute(Element):
         return self.pin, self.hole
 
     @property
-    def is_named(self) -> bool:
-        """Return True: messages of the kernel name it."""
-        return True
-
-    @property
     def is_contact(self) -> bool:
         """Return True: impacts are over in a few steps."""
         return True

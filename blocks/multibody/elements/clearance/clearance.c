@@ -32,22 +32,28 @@ static bool contact_check(const bl_block *b, const int32_t *force, mb_tally *tal
            force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
 }
 
-static bool contact_within(double value, double low, double high) { return value >= low && value <= high; }
-
-bool mb_contact_sound(const mb_view *m, const int32_t *force) {
-    const double *p = m->p + force[MB_FORCE_P];
-    if (!(p[MB_PLAY_CLEARANCE] > 0.0 && p[MB_PLAY_PIN_RADIUS] > 0.0 && p[MB_PLAY_FRICTION] >= 0.0)) return false;
-    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID)
-        return contact_within(p[MB_PLAY_RIGID_RESTITUTION], 0.0, 1.0) &&
-               contact_within(p[MB_PLAY_RIGID_TANGENTIAL], -1.0, 1.0);
-    if (!(p[MB_PLAY_STIFFNESS] > 0.0 && p[MB_PLAY_EXPONENT] >= 1.0 && p[MB_PLAY_SLIP_SPEED] > 0.0)) return false;
-    const double *wear = p + mb_contact_numbers(force);
-    if (mb_wear_sections(force) > 0 &&
-        !(wear[MB_WEAR_COEFFICIENT] >= 0.0 && wear[MB_WEAR_HARDNESS] > 0.0 && wear[MB_WEAR_LENGTH] > 0.0))
+static bool contact_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const double *p = m->p + force[MB_FORCE_P], *wear = p + mb_contact_numbers(force);
+    if (!(mb_allow(fault, "clearance", p[MB_PLAY_CLEARANCE], MB_ALLOWED_POSITIVE) &&
+          mb_allow(fault, "pin_radius", p[MB_PLAY_PIN_RADIUS], MB_ALLOWED_POSITIVE) &&
+          mb_allow(fault, "friction", p[MB_PLAY_FRICTION], MB_ALLOWED_NOT_NEGATIVE)))
         return false;
-    return contact_law(force) == MB_CONTACT_HUNT_CROSSLEY
-               ? p[MB_PLAY_DAMPING] >= 0.0
-               : contact_within(p[MB_PLAY_RESTITUTION], 0.0, 1.0) && p[MB_PLAY_SLOWEST] > 0.0;
+    if (contact_law(force) == MB_CONTACT_RIGID)
+        return mb_allow(fault, "restitution", p[MB_PLAY_RIGID_RESTITUTION], MB_ALLOWED_FRACTION) &&
+               mb_allow(fault, "tangential_restitution", p[MB_PLAY_RIGID_TANGENTIAL], MB_ALLOWED_SIGNED_FRACTION);
+    if (!(mb_allow(fault, "slip_speed", p[MB_PLAY_SLIP_SPEED], MB_ALLOWED_POSITIVE) &&
+          mb_allow(fault, "stiffness", p[MB_PLAY_STIFFNESS], MB_ALLOWED_POSITIVE) &&
+          mb_allow(fault, "exponent", p[MB_PLAY_EXPONENT], MB_ALLOWED_FROM_ONE)))
+        return false;
+    if (mb_wear_sections(force) > 0 &&
+        !(mb_allow(fault, "wear_coefficient", wear[MB_WEAR_COEFFICIENT], MB_ALLOWED_NOT_NEGATIVE) &&
+          mb_allow(fault, "hardness", wear[MB_WEAR_HARDNESS], MB_ALLOWED_POSITIVE) &&
+          mb_allow(fault, "length", wear[MB_WEAR_LENGTH], MB_ALLOWED_POSITIVE)))
+        return false;
+    if (contact_law(force) == MB_CONTACT_HUNT_CROSSLEY)
+        return mb_allow(fault, "damping", p[MB_PLAY_DAMPING], MB_ALLOWED_NOT_NEGATIVE);
+    return mb_allow(fault, "restitution", p[MB_PLAY_RESTITUTION], MB_ALLOWED_FRACTION) &&
+           mb_allow(fault, "slowest_impact", p[MB_PLAY_SLOWEST], MB_ALLOWED_POSITIVE);
 }
 
 static double contact_spin(const mb_view *m, int32_t marker) {
@@ -108,18 +114,32 @@ static double *contact_memory(const mb_view *m, const int32_t *force) {
     return m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
 }
 
+/* Modes of a compliant contact: whether it touches, and whether it pushes. */
+enum { CONTACT_MODE_TOUCHES, CONTACT_MODE_PUSHES, CONTACT_MODES };
+
+/* δⁿ; while the mode is kept, beyond the border as smooth as there. */
+static double contact_depth(double gap, double exponent) {
+    return exponent == 1.0 ? -gap : pow(fmax(-gap, 0.0), exponent);
+}
+
 /* The compliant laws. */
 void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at) {
     const double *p = m->p + force[MB_FORCE_P];
-    if (at->gap >= 0.0 || force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
+    const bl_modes modes = mb_element_modes(m, force);
+    if (!bl_decide(&modes, CONTACT_MODE_TOUCHES, at->gap < 0.0, -at->gap)) {
+        if (modes.mode) modes.crossing[CONTACT_MODE_PUSHES] = 0.0;
+        return;
+    }
     double damping = p[MB_PLAY_DAMPING];
     if (contact_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH) {
         const double e = p[MB_PLAY_RESTITUTION],
                      began = fmax(contact_memory(m, force)[MB_CONTACT_BEGAN], p[MB_PLAY_SLOWEST]);
         damping = 0.75 * (1.0 - e * e) / began;
     }
-    at->N = at->slope *
-            fmax(0.0, p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT]) * (1.0 + damping * at->approach));
+    const double damped = 1.0 + damping * at->approach;
+    if (!bl_decide(&modes, CONTACT_MODE_PUSHES, damped >= 0.0, damped)) return;
+    at->N = at->slope * (p[MB_PLAY_STIFFNESS] * contact_depth(at->gap, p[MB_PLAY_EXPONENT]) * damped);
     at->T = p[MB_PLAY_FRICTION] * at->N * tanh(at->slip / p[MB_PLAY_SLIP_SPEED]);
 }
 
@@ -154,9 +174,10 @@ static double contact_energy(const mb_view *m, const int32_t *force, double t, c
 }
 
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at) {
-    const double *p = m->p + force[MB_FORCE_P], rubbed = at->T * at->slip;
-    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID || at->gap >= 0.0) return rubbed;
-    return rubbed + (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
+    const double *p = m->p + force[MB_FORCE_P], friction_loss = at->T * at->slip;
+    if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID || at->gap >= 0.0) return friction_loss;
+    return friction_loss +
+           (at->N / at->slope - p[MB_PLAY_STIFFNESS] * pow(-at->gap, p[MB_PLAY_EXPONENT])) * at->approach;
 }
 
 static void contact_keep(mb_view *m, const int32_t *force, double t) {
@@ -228,16 +249,10 @@ static bool contact_needs_solution(const int32_t *force, int32_t what) {
             what == MB_CONTACT_TOUCHES || what == MB_SHOWN_CONTACT_LOSS);
 }
 
-static int contact_refuse(const bl_block *b, const mb_view *m, int32_t number, double t) {
-    (void)t;
-    return mb_fail_contact(b, m, number);
-}
-
-const mb_element mb_element_clearance_revolute = {.named = true,
-                                                  .energy_kind = MB_ENERGY_CONTACT,
+const mb_element mb_element_clearance_revolute = {.energy_kind = MB_ENERGY_CONTACT,
+                                                  .crossing_count = CONTACT_MODES,
                                                   .check = contact_check,
-                                                  .sound = mb_contact_sound,
-                                                  .refuse = contact_refuse,
+                                                  .sound = contact_sound,
                                                   .start = mb_wear_start,
                                                   .keep = contact_keep,
                                                   .load = contact_load,

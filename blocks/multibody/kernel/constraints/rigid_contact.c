@@ -162,12 +162,11 @@ static void rigid_respond(mb_view *m, int32_t row, double size, double *change) 
     m->row_work[row] = size;
     mb_add_jacobian_transposed(m, m->row_work, 1.0, m->force);
     memset(m->bias, 0, (size_t)m->row_count * sizeof(double));
-    double last;
-    (void)mb_solve_rows(m, 0.0, &last);
+    (void)mb_solve_rows(m, 0.0);
     memcpy(change, m->acceleration, (size_t)m->nv * sizeof(double));
 }
 
-bool mb_rigid_rubs(const mb_view *m, int32_t row) {
+bool mb_has_sliding_friction(const mb_view *m, int32_t row) {
     const double mode = mb_rigid_of(m, row)->mode;
     return (mode == MB_SLIDES || mode == MB_SLIDES_BACK) && rigid_friction(m, row) > 0.0;
 }
@@ -228,36 +227,37 @@ static int solve_joint_friction(double *G, double *x, int32_t count) {
 
 /* Adds the friction of what slides to accelerations and multipliers without it: all answer linearly to T = ±μ N, with the same factors, so
    the normal forces follow from as many equations as contacts slide. Returns 0 if these have no solution (Painlevé). */
-int mb_rigid_rub(mb_view *m) {
+int mb_solve_contact_friction(mb_view *m) {
     const int32_t nv = m->nv, rows = m->row_count, size = nv + rows;
-    double *base = m->joint_friction, *G = base + (1 + m->rigid_count) * size, *N = G + m->rigid_count * m->rigid_count;
+    double *base = m->contact_friction, *G = base + (1 + m->rigid_count) * size,
+           *N = G + m->rigid_count * m->rigid_count;
     int32_t count = 0;
     memcpy(base, m->acceleration, (size_t)nv * sizeof(double));
     memcpy(base + nv, m->lambda, (size_t)rows * sizeof(double));
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (!mb_rigid_rubs(m, row)) continue;
+        if (!mb_has_sliding_friction(m, row)) continue;
         double *answer = base + ++count * size;
         rigid_respond(m, row + 1, -mb_rigid_of(m, row)->mode * rigid_friction(m, row), answer);
         memcpy(answer + nv, m->lambda, (size_t)rows * sizeof(double));
     }
     for (int32_t n = 0, k = 0; n < m->rigid_count && count > 0; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (!mb_rigid_rubs(m, row)) continue;
+        if (!mb_has_sliding_friction(m, row)) continue;
         N[k] = base[nv + row];
         for (int32_t j = 0; j < count; j++) G[k * count + j] = base[(1 + j) * size + nv + row];
-        if (k == 0) m->jammed = rigid_record(m, row)[MB_ROW_A];
+        if (k == 0) m->jammed_contact = rigid_record(m, row)[MB_ROW_A];
         k++;
     }
     if (!solve_joint_friction(G, N, count)) return 0;
-    m->jammed = -1;
+    m->jammed_contact = -1;
     for (int32_t j = 0; j < count; j++)
         for (int32_t k = 0; k < size; k++) base[k] += N[j] * base[(1 + j) * size + k];
     memcpy(m->acceleration, base, (size_t)nv * sizeof(double));
     memcpy(m->lambda, base + nv, (size_t)rows * sizeof(double));
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        if (mb_rigid_rubs(m, row))
+        if (mb_has_sliding_friction(m, row))
             m->lambda[row + 1] = mb_rigid_of(m, row)->mode * rigid_friction(m, row) * m->lambda[row];
     }
     return 1;
@@ -319,7 +319,7 @@ void mb_rigid_leave_friction(mb_view *m) {
         r->slippery = 1.0;
         if (r->mode != MB_FLIES) r->mode = MB_SLIDES;
     }
-    m->jammed = -1;
+    m->jammed_contact = -1;
 }
 
 /* Accelerations with contacts that only push, and stick within their cones. One contact is changed at a time, the first that does not fit:
@@ -329,9 +329,9 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
     const int32_t enough = 8 * m->rigid_count + 8;
     for (int32_t n = 0; n < m->rigid_count; n++) mb_rigid_of(m, mb_rigid_row(m, n))->tries = 0.0;
     for (int change = 0; change < 2 * enough; change++) {
-        m->jammed = -1;
+        m->jammed_contact = -1;
         const bool solved = mb_accelerations(m, t, q, v);
-        if (!solved && m->jammed < 0) return 0;
+        if (!solved && m->jammed_contact < 0) return 0;
         if (solved && (m->rigid_count == 0 || !rigid_change(m))) return 1;
         if (solved && change != enough) continue;
         mb_rigid_leave_friction(m);
@@ -380,8 +380,8 @@ static void impact_law(const double *A, double vx, double vy, const double *p, d
    impulse are released, and released ones that would penetrate are closed again. Returns the impulse of the contact, or a negative
    number if nothing can move. */
 static double impact_with(mb_view *m, double t, const double *q, double *v, int32_t row) {
-    double *along = m->own + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv), *before = across + (m->nq + m->nv),
-           X = 0.0, Y = 0.0;
+    double *along = m->internal_state + (m->nq + m->nv) * 3, *across = along + (m->nq + m->nv),
+           *before = across + (m->nq + m->nv), X = 0.0, Y = 0.0;
     const double *p = m->p + rigid_record(m, row)[MB_ROW_VALUE];
     memcpy(before, v, (size_t)m->nv * sizeof(double));
     for (int change = 0;; change++) {
@@ -439,11 +439,12 @@ static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_
     mb_rigid *hit = mb_rigid_of(m, row);
     const double approach = hit->closing;
     rigid_before_impact(m, approach);
-    m->jammed = rigid_record(m, row)[MB_ROW_A];
+    m->jammed_contact = rigid_record(m, row)[MB_ROW_A];
     if (impact_with(m, t, q, v, row) < 0.0) return 0;
-    m->jammed = -1;
+    m->jammed_contact = -1;
     if (fabs(hit->closing) <= RATE_ROUNDING * approach) hit->mode = MB_SLIDES; /* without rebound */
     rigid_after_impact(m);
+    hit->hits += 1.0;
     rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
     for (int32_t n = 0; n < m->rigid_count; n++)
         rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_IMPULSE] += mb_rigid_of(m, mb_rigid_row(m, n))->passed[0];
@@ -489,7 +490,7 @@ static bool rigid_end_slip(mb_view *m) {
         mb_rigid *r = mb_rigid_of(m, row);
         const bool stopped = r->stopped != 0.0;
         r->stopped = 0.0;
-        if (!mb_rigid_rubs(m, row) || (!stopped && r->mode * r->slip >= -r->speed_rounding)) continue;
+        if (!mb_has_sliding_friction(m, row) || (!stopped && r->mode * r->slip >= -r->speed_rounding)) continue;
         r->mode = stopped ? MB_STICKS : rigid_slide(m, row);
         any = any || stopped;
     }
@@ -518,6 +519,7 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->before = r->mode;
+        r->hits = 0.0;
         r->slippery = 0.0;
     }
     const bool hit = rigid_next_hit(m) >= 0;
@@ -565,7 +567,7 @@ void mb_rigid_force(const mb_view *m, int32_t force_number, mb_contact *at) {
 /* Returns the force that is a contact outside its hole, or -1. Contacts at their surfaces and at rest are balanced; others fly. */
 int32_t mb_rigid_start(mb_view *m, double t, double *q, double *v) {
     if (m->rigid_count == 0) return -1;
-    double *given = m->own + 2 * (m->nq + m->nv);
+    double *given = m->internal_state + 2 * (m->nq + m->nv);
     bool any = false;
     mb_kinematics(m, t, q, v);
     for (int32_t n = 0; n < m->rigid_count; n++) {

@@ -9,10 +9,11 @@
  * at the ends and in the middle. */
 #include <string.h>
 
+#include "blocks/core/kernel/root.h"
 #include "blocks/multibody/kernel/multibody.h"
 
 enum {
-    EVENT_LIMIT = 1000, /* events in one own step */
+    EVENT_LIMIT = 1000, /* events in one internal step */
     EVENT_SEARCH = 60, /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
@@ -23,6 +24,8 @@ enum {
 
 /* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
+/* A gap is located by its size, but not to less than this. */
+static const double EVENT_GAP_WIDTH = 1e-13;
 
 /* Event functions of a contact at one time. */
 static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
@@ -40,7 +43,7 @@ static void evaluate_events(mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = evaluate_event(r, rounding);
-        if (mb_rigid_rubs(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
+        if (mb_has_sliding_friction(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
@@ -63,7 +66,7 @@ static bool any_touches(const mb_view *m) {
 }
 
 /* Sliding distance and ∫ N |slip| dt of the present step, with the Runge–Kutta weights. */
-static void rub(mb_view *m, double weight) {
+static void add_sliding(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
@@ -73,14 +76,14 @@ static void rub(mb_view *m, double weight) {
 }
 
 static int fail_or_jam(bl_block *b, const mb_view *m, double t) {
-    return m->jammed >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t);
+    return m->jammed_contact >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t);
 }
 
 /* A step of size h from `start`, whose first stage is known; event functions are evaluated at its end. */
 static int try_step(bl_block *b, mb_view *m, double t, double h) {
     const int64_t n = m->nq + m->nv;
     const double nodes[4] = {0.0, 0.5, 0.5, 1.0}, weights[4] = {1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0};
-    double *x = m->own, *start = x + n, *k = start + n, *trial = k + 4 * n;
+    double *x = m->internal_state, *start = x + n, *k = start + n, *trial = k + 4 * n;
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
         r->slid = weights[0] * h * r->slid_start;
@@ -89,9 +92,10 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
     for (int s = 1; s < 4; s++) {
         for (int64_t i = 0; i < n; i++) trial[i] = start[i] + nodes[s] * h * k[(s - 1) * n + i];
         if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return fail_or_jam(b, m, t + nodes[s] * h);
+        mb_watch_iteration(m, t + nodes[s] * h);
         mb_coordinate_rates(m, trial, trial + m->nq, k + s * n);
         memcpy(k + s * n + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
-        rub(m, weights[s] * h);
+        add_sliding(m, weights[s] * h);
         if (s == 2) evaluate_events(m, MB_AT_MIDDLE);
     }
     for (int64_t i = 0; i < n; i++)
@@ -139,32 +143,39 @@ static double closed_gap(const mb_rigid *r, double width) {
         }
     }
     if (low < 0.0) return 0.5;
-    for (int n = 0; n < 60; n++) {
-        const double s = 0.5 * (low + high);
-        *(cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width) > 0.0 ? &low : &high) = s;
+    bl_bracket part = bl_bracket_open(low, high, 0x1p-52);
+    double at_a = cubic(low, from->gap, -from->closing * width, to->gap, -to->closing * width),
+           at_b = cubic(high, from->gap, -from->closing * width, to->gap, -to->closing * width);
+    while (part.b - part.a > part.tolerance && part.trials < EVENT_SEARCH) {
+        const double s = bl_bracket_trial(&part, bl_bracket_root(&part, at_a, at_b));
+        const double gap = cubic(s, from->gap, -from->closing * width, to->gap, -to->closing * width);
+        *(gap > 0.0 ? &at_a : &at_b) = gap;
+        bl_bracket_narrow(&part, s, !(gap > 0.0));
     }
-    return 0.5 * (low + high);
+    return 0.5 * (part.a + part.b);
 }
 
-static double straight_root(double from, double to) { return from > 0.0 && isfinite(from) ? from / (from - to) : 0.5; }
-
-/* Where in the bracket the first of them changes. Straight lines are left on alternate sides, so that both ends come near. */
-static double guess_event(const mb_view *m, double width, int search) {
-    double least = 1.0;
-    const double aside = search % 2 == 0 ? 1e-3 : -1e-3;
+/* Where in the bracket the first of them changes: gaps by their cubic, the others by a straight line. Sets how near to an end of
+   the bracket that may be. */
+static double guess_event(const mb_view *m, bl_bracket *r) {
+    const double width = r->b - r->a;
+    double first = INFINITY;
+    r->tolerance = EVENT_WIDTH * m->whole;
     for (int32_t n = 0; n < m->rigid_count; n++) {
-        const mb_rigid *r = contact_number(m, n);
-        const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
-        if (to->N == INFINITY && !contact_fits(r, to)) least = fmin(least, closed_gap(r, width));
-        if (to->N < 0.0) least = fmin(least, straight_root(from->N, to->N) + aside);
-        if (to->spare < 0.0) least = fmin(least, straight_root(from->spare, to->spare) + aside);
+        const mb_rigid *c = contact_number(m, n);
+        const mb_event_functions *from = &c->at[MB_AT_FROM], *to = &c->at[MB_AT_END];
+        if (to->N == INFINITY && !contact_fits(c, to)) {
+            first = fmin(first, r->a + width * closed_gap(c, width));
+            r->tolerance = EVENT_GAP_WIDTH * m->whole;
+        }
+        first = fmin(first, fmin(bl_bracket_root(r, from->N, to->N), bl_bracket_root(r, from->spare, to->spare)));
     }
-    return search % 4 == 3 || !(least > 0.0 && least < 1.0) ? 0.5 : least;
+    return first;
 }
 
 /* Whether the bracket is as small as it need be: gaps by their size, the others by the width. */
 static bool is_located(const mb_view *m, double width) {
-    if (width <= 1e-13 * m->whole) return true;
+    if (width <= EVENT_GAP_WIDTH * m->whole) return true;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_event_functions *to = &r->at[MB_AT_END];
@@ -190,30 +201,26 @@ static void copy_events(mb_view *m, int from, int to) {
 
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
 static int locate(bl_block *b, mb_view *m, double t, double *size) {
-    double low = 0.0, high = *size;
-    int status = BL_OK;
-    bool at_high = true;
-    for (int search = 0; search < EVENT_SEARCH && !is_located(m, high - low); search++) {
-        const double middle = low + (high - low) * guess_event(m, high - low, search);
-        if (!(middle > low && middle < high)) break;
+    bl_bracket r = bl_bracket_open(0.0, *size, EVENT_WIDTH * m->whole);
+    bool at_end = true;
+    while (r.trials < EVENT_SEARCH && !is_located(m, r.b - r.a)) {
+        const double trial = bl_bracket_trial(&r, guess_event(m, &r));
+        if (!(trial > r.a && trial < r.b)) break;
         copy_events(m, MB_AT_END, MB_AT_TO);
-        status = try_step(b, m, t, middle);
+        const int status = try_step(b, m, t, trial);
         if (status != BL_OK) return status;
-        at_high = !all_fit(m, MB_AT_END);
-        if (at_high) {
-            high = middle;
-            continue;
-        }
-        low = middle;
+        at_end = !all_fit(m, MB_AT_END);
+        bl_bracket_narrow(&r, trial, at_end);
+        if (at_end) continue;
         copy_events(m, MB_AT_END, MB_AT_FROM);
         copy_events(m, MB_AT_TO, MB_AT_END);
         if (meets_early(m)) {
-            *size = low;
+            *size = r.a;
             return BL_OK;
         }
     }
-    *size = high;
-    return at_high ? BL_OK : try_step(b, m, t, high);
+    *size = r.b;
+    return at_end ? BL_OK : try_step(b, m, t, r.b);
 }
 
 /* Searches for an event within a step whose end is consistent. Returns its position as a fraction of the step, or -1. */
@@ -246,8 +253,8 @@ static int whole_step(bl_block *b, mb_view *m, double t, double rest, double *si
 /* Stores the first stage of a step from `start`, whose accelerations are known, and the event functions there. */
 static void keep_slope(mb_view *m) {
     const int64_t n = m->nq + m->nv;
-    const double *start = m->own + n;
-    double *k = m->own + 2 * n;
+    const double *start = m->internal_state + n;
+    double *k = m->internal_state + 2 * n;
     mb_coordinate_rates(m, start, start + m->nq, k);
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
@@ -261,7 +268,7 @@ static void keep_slope(mb_view *m) {
 /* Contact modes at the start of a step, and its first stage. */
 static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
-    double *x = m->own;
+    double *x = m->internal_state;
     if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     memcpy(x + n, x, (size_t)n * sizeof(double));
     keep_slope(m);
@@ -273,18 +280,35 @@ static int longest_step(bl_block *b, mb_view *m, double t, double rest, double *
     int status = whole_step(b, m, t, rest, size);
     for (int halving = 0; (status == EVENT_JAMMED || status == EVENT_OPEN) && halving < EVENT_HALVINGS; halving++) {
         rest *= 0.5;
-        m->jammed = -1;
+        m->jammed_contact = -1;
         status = whole_step(b, m, t, rest, size);
     }
-    if (status == EVENT_OPEN) return mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq);
+    if (status == EVENT_OPEN) return mb_fail_step(b, m, t + *size, *size, m->internal_state, m->internal_state + m->nq);
     if (status != EVENT_JAMMED) return status;
     mb_rigid_leave_friction(m);
-    const double *start = m->own + m->nq + m->nv;
+    const double *start = m->internal_state + m->nq + m->nv;
     if (!mb_accelerations(m, t, start, start + m->nq)) return mb_fail_factor(b, m, t);
     keep_slope(m);
     status = whole_step(b, m, t, rest, size);
-    return status == EVENT_JAMMED || status == EVENT_OPEN ? mb_fail_step(b, m, t + *size, *size, m->own, m->own + m->nq)
-                                                          : status;
+    return status == EVENT_JAMMED || status == EVENT_OPEN
+               ? mb_fail_step(b, m, t + *size, *size, m->internal_state, m->internal_state + m->nq)
+               : status;
+}
+
+/* What has happened to a contact at the start of a step, or -1. */
+static int32_t contact_event(const mb_rigid *r, bool rough) {
+    if (r->before == MB_FLIES) return r->mode != MB_FLIES ? MB_EVENT_TOUCHES : r->hits > 0.0 ? MB_EVENT_REBOUNDS : -1;
+    if (r->mode == MB_FLIES) return MB_EVENT_LEAVES;
+    if (!rough || r->mode == r->before) return -1;
+    return r->mode == MB_STICKS ? MB_EVENT_STICKS : r->before == MB_STICKS ? MB_EVENT_SLIPS : MB_EVENT_REVERSES;
+}
+
+static void note_contacts(const bl_block *b, const mb_view *m, double t) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t *row = m->rows + mb_rigid_row(m, n) * MB_ROW_FIELDS;
+        const int32_t kind = contact_event(contact_number(m, n), m->p[row[MB_ROW_VALUE] + MB_PLAY_FRICTION] > 0.0);
+        if (kind >= 0) bl_note_event(b, t, MB_EVENT_KINDS * row[MB_ROW_A] + kind);
+    }
 }
 
 /* One internal step of size h, which may be a fraction of a whole one. */
@@ -293,14 +317,15 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
         int status = begin_step(b, m, t + done);
+        if (status == BL_OK) note_contacts(b, m, t + done);
         if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
         if (status != BL_OK) return status;
         const bool last = size >= h - done;
         done = last ? h : done + size;
-        mb_note_step(m, t + done, size, m->own);
+        mb_note_step(m, t + done, size, m->internal_state);
         for (int32_t n = 0; n < m->rigid_count; n++) {
             mb_rigid *r = contact_number(m, n);
-            r->stopped = !last && mb_rigid_rubs(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
+            r->stopped = !last && mb_has_sliding_friction(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
             mb_rigid_count(m, n);
         }
         if (last) {

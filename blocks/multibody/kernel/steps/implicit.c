@@ -58,7 +58,7 @@ static void implicit_pose(mb_view *m, double t, const double *q) {
    it is a force like any other; m->residual and m->step are lost with it. */
 static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration,
                              double *out) {
-    const bool rubs = m->head[MB_JOINT_FRICTIONS] == 0 || mb_accelerations(m, t, q, v);
+    const bool solved = m->head[MB_JOINT_FRICTIONS] == 0 || mb_accelerations(m, t, q, v);
     mb_velocities(m, v);
     mb_set_accelerations(m, acceleration);
     for (int32_t l = 0; l < m->link_count; l++) {
@@ -69,7 +69,7 @@ static void implicit_efforts(mb_view *m, double t, const double *q, const double
     mb_add_loads(m, t, q, v, m->force);
     mb_bias_forces(m, out);
     for (int32_t k = 0; k < m->nv; k++) out[k] -= m->force[k];
-    if ((m->torn >= 0 || !rubs) && m->nv > 0) out[0] = NAN; /* no step leads there */
+    if ((m->filmless_bearing >= 0 || !solved) && m->nv > 0) out[0] = NAN; /* no step leads there */
 }
 
 /* ∂r/∂v and ∂r/∂q, with the multipliers held: forward differences, one column at a time. */
@@ -300,7 +300,7 @@ static void implicit_project_rates(mb_view *m, const mb_scheme *scheme, double t
 static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
-    m->torn = m->endless = -1;
+    m->filmless_bearing = m->diverging_friction = -1;
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;
@@ -330,19 +330,21 @@ static void implicit_back_to_start(mb_view *m, double *q, double *v) {
     s->flags[MB_IMPLICIT_FRESH] = 0.0;
 }
 
-/* Accelerations at the start, and after the inputs have jumped. */
-static int implicit_start(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
+/* Accelerations at the start, and after the inputs or a law have jumped. At an instant of a law their rate may change too, so that
+   its contribution to the mean is dropped: of order h² once, as at the start. */
+static int implicit_start(bl_block *b, mb_view *m, double t, bool jumped, const double *q, const double *v) {
     const mb_implicit *s = &m->implicit;
     const bool first = s->flags[MB_IMPLICIT_STARTED] == 0.0;
-    bool jump = first;
+    bool jump = first || jumped;
     for (int32_t k = 0; k < b->u_count; k++) {
         jump = jump || s->inputs[k] != b->u[k][0];
         s->inputs[k] = b->u[k][0];
     }
     if (!jump) return 1;
     if (!mb_accelerations(m, t, q, v)) return 0;
+    mb_watch_iteration(m, t);
     for (int32_t k = 0; k < m->nv; k++) {
-        s->mean[k] = first ? m->acceleration[k] : s->mean[k] + m->acceleration[k] - s->rate[k];
+        s->mean[k] = first || jumped ? m->acceleration[k] : s->mean[k] + m->acceleration[k] - s->rate[k];
         s->rate[k] = m->acceleration[k];
     }
     memcpy(s->lambda, m->lambda, (size_t)m->row_count * sizeof(double));
@@ -366,8 +368,8 @@ static int implicit_part(mb_view *m, double t, double h, double part, double *q,
 
 /* One internal step; if it does not converge it is halved, recursively. Sizes are binary fractions of the step, and each substep
    starts at a multiple of its size, so that sizes grow again after a difficult part and the last substep ends with the step. */
-int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, double *q, double *v) {
-    if (!implicit_start(b, m, t, q, v)) return 0;
+int mb_implicit_advance(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, double *q, double *v) {
+    if (!implicit_start(b, m, t, jumped, q, v)) return 0;
     m->implicit.flags[MB_IMPLICIT_HALVED] = 0.0;
     double done = 0.0, size = 1.0;
     while (done < 1.0) {

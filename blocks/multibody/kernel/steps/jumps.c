@@ -19,12 +19,12 @@ static bool is_exchanged(const mb_view *m, int32_t law) {
     return m->held && m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
 }
 
-void mb_start_movers(mb_view *m, double t) {
-    if (m->head[MB_MOVERS] == 0) return;
+void mb_start_motion_laws(mb_view *m, double t) {
+    if (m->head[MB_MOTION_LAWS] == 0) return;
     m->jumps[MB_JUMP_LAST] = t;
-    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
-        double *kept = m->moved + 3 * (int64_t)n;
-        kept[0] = mb_law(m, m->movers[n], t, &kept[1], &kept[2]);
+    for (int32_t n = 0; n < m->head[MB_MOTION_LAWS]; n++) {
+        double *previous = m->motion_memory + 3 * (int64_t)n;
+        previous[0] = mb_law(m, m->motion_laws[n], t, &previous[1], &previous[2]);
     }
 }
 
@@ -32,20 +32,21 @@ static bool jump_is_input(const mb_view *m, int32_t law) {
     return m->laws[law * MB_LAW_FIELDS + MB_LAW_TYPE] == MB_LAW_INPUT;
 }
 
-bool mb_begin_movers(mb_view *m, double t) {
+bool mb_begin_motion_laws(mb_view *m, double t) {
     bool changed = false;
-    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
+    for (int32_t n = 0; n < m->head[MB_MOTION_LAWS]; n++) {
         double rate = 0.0, second = 0.0;
-        if (!jump_is_input(m, m->movers[n]) || m->jumps[MB_JUMP_STAGE] != MB_JUMP_FOUND) continue;
-        const double *kept = m->moved + 3 * (int64_t)n, place = mb_law(m, m->movers[n], t, &rate, &second);
-        changed = changed || place != kept[0] || rate != kept[1];
+        if (!jump_is_input(m, m->motion_laws[n]) || m->jumps[MB_JUMP_STAGE] != MB_JUMP_FOUND) continue;
+        const double *previous = m->motion_memory + 3 * (int64_t)n,
+                     place = mb_law(m, m->motion_laws[n], t, &rate, &second);
+        changed = changed || place != previous[0] || rate != previous[1];
     }
     return changed;
 }
 
-void mb_begun_movers(mb_view *m) {
-    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++)
-        if (jump_is_input(m, m->movers[n]) && m->jumps[MB_JUMP_STAGE] == MB_JUMP_FOUND)
+void mb_begun_motion_laws(mb_view *m) {
+    for (int32_t n = 0; n < m->head[MB_MOTION_LAWS]; n++)
+        if (jump_is_input(m, m->motion_laws[n]) && m->jumps[MB_JUMP_STAGE] == MB_JUMP_FOUND)
             m->jumps[MB_JUMP_STAGE] = MB_JUMP_BEGUN;
 }
 
@@ -57,37 +58,46 @@ static void note_jump(double *worst, double size, double t, int32_t number) {
 static double jump_rounding(double a, double b) { return JUMP_ROUNDING * fmax(1.0, fabs(a) + fabs(b)); }
 
 /* An exchanged input may have changed since the initial state was found with it. */
-static void watch_first(mb_view *m, int32_t n, double began, double t, double *kept) {
-    const double given = kept[0];
-    kept[0] = mb_law(m, m->movers[n], began, &kept[1], &kept[2]);
-    if (fabs(kept[0] - given) > jump_rounding(kept[0], given))
-        note_jump(m->jumps + MB_JUMP_PLACE, fabs(kept[0] - given), t, n);
+static void watch_first(mb_view *m, int32_t n, double began, double t, double *previous) {
+    const double given = previous[0];
+    previous[0] = mb_law(m, m->motion_laws[n], began, &previous[1], &previous[2]);
+    if (fabs(previous[0] - given) > jump_rounding(previous[0], given))
+        note_jump(m->jumps + MB_JUMP_PLACE, fabs(previous[0] - given), t, n);
 }
 
-void mb_watch_movers(mb_view *m, double t) {
-    if (m->head[MB_MOVERS] == 0) return;
+/* At an event, before and after modes have changed: any difference is a jump. An input changes at once where nothing is located. */
+static void watch_instant(mb_view *m, int32_t n, double t, const double *before, const double *after) {
+    if (jump_is_input(m, m->motion_laws[n])) return;
+    const double place = fabs(after[0] - before[0]), rate = fabs(after[1] - before[1]);
+    if (place > jump_rounding(after[0], before[0])) note_jump(m->jumps + MB_JUMP_PLACE, place, t, n);
+    else if (rate > jump_rounding(after[1], before[1])) note_jump(m->jumps + MB_JUMP_RATE, rate, t, n);
+}
+
+void mb_watch_motion_laws(mb_view *m, double t) {
+    if (m->head[MB_MOTION_LAWS] == 0) return;
     const double last = m->jumps[MB_JUMP_LAST], h = t - last;
     const bool began = m->jumps[MB_JUMP_STAGE] == MB_JUMP_STEPPED;
     m->jumps[MB_JUMP_LAST] = t;
     m->jumps[MB_JUMP_STAGE] = MB_JUMP_STEPPED;
-    for (int32_t n = 0; n < m->head[MB_MOVERS]; n++) {
-        double *kept = m->moved + 3 * (int64_t)n, now[3];
-        now[0] = mb_law(m, m->movers[n], t, &now[1], &now[2]);
-        const bool exchanged = is_exchanged(m, m->movers[n]);
-        if (exchanged && !began) watch_first(m, n, last, t, kept);
+    for (int32_t n = 0; n < m->head[MB_MOTION_LAWS]; n++) {
+        double *previous = m->motion_memory + 3 * (int64_t)n, now[3];
+        now[0] = mb_law(m, m->motion_laws[n], t, &now[1], &now[2]);
+        const bool exchanged = is_exchanged(m, m->motion_laws[n]);
+        if (h == 0.0 && !exchanged) watch_instant(m, n, t, previous, now);
+        if (exchanged && !began) watch_first(m, n, last, t, previous);
         const double whole = exchanged ? fmax(h, m->whole * m->head[MB_SUBSTEPS]) : h;
-        const double rate = 0.5 * h * (kept[1] + now[1]), bent = whole * whole * (now[2] - kept[2]),
-                     change = now[0] - kept[0];
-        const double off = fabs(change - rate + h * h * (now[2] - kept[2]) / 12.0),
-                     turned = whole * fabs(now[1] - kept[1]);
-        const double rate_off = exchanged ? 0.0 : fabs(now[1] - kept[1] - 0.5 * h * (kept[2] + now[2]));
-        const double noticed = exchanged ? JUMP_NOTICED * whole * (fabs(kept[1]) + fabs(now[1])) : 0.0;
-        const double jitter = jump_rounding(now[0], kept[0]) + noticed;
+        const double rate = 0.5 * h * (previous[1] + now[1]), bent = whole * whole * (now[2] - previous[2]),
+                     change = now[0] - previous[0];
+        const double off = fabs(change - rate + h * h * (now[2] - previous[2]) / 12.0),
+                     turned = whole * fabs(now[1] - previous[1]);
+        const double rate_off = exchanged ? 0.0 : fabs(now[1] - previous[1] - 0.5 * h * (previous[2] + now[2]));
+        const double noticed = exchanged ? JUMP_NOTICED * whole * (fabs(previous[1]) + fabs(now[1])) : 0.0;
+        const double jitter = jump_rounding(now[0], previous[0]) + noticed;
         if (h > 0.0 && off > turned + fabs(bent) + JUMP_NOTICED * (fabs(change) + fabs(rate)) + jitter)
             note_jump(m->jumps + MB_JUMP_PLACE, fabs(change - rate), t, n);
-        else if (h > 0.0 && (began || !jump_is_input(m, m->movers[n])) &&
+        else if (h > 0.0 && (began || !jump_is_input(m, m->motion_laws[n])) &&
                  h * rate_off > fabs(bent) + JUMP_OF_RATE * turned + jitter)
             note_jump(m->jumps + MB_JUMP_RATE, rate_off, t, n);
-        for (int k = 0; k < 3; k++) kept[k] = now[k];
+        for (int k = 0; k < 3; k++) previous[k] = now[k];
     }
 }

@@ -12,7 +12,7 @@ import pytest
 from scipy import signal
 
 from biella import BlockError, Diagram, DiagramError, simulate
-from biella.blocks import Constant, Gain, PythonBlock
+from biella.blocks import Constant, Gain, PythonBlock, Sine
 from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.dynamics._continuous import Derivative, Integrator
 from biella.blocks.basic.dynamics._delay import TransportDelay
@@ -391,3 +391,12 @@ def test_hostile_memory_is_harmless(
                 assert "not finite" in str(error)
             instance.restore(kept)
         assert instance.get("block.y") == expected
+
+
+@pytest.mark.parametrize("events", ["locate", "tick"])
+def test_equal_limits_fix_the_state(events: str) -> None:
+    d = Diagram("fixed", step=0.1, events=events)
+    d.add(Integrator(1.0, limits=(1.0, 1.0)), "x", u=d.add(Sine(frequency=0.7, phase=3.0), "u"))
+    result = simulate(d, 2.0)
+    assert np.all(result["x"] == 1.0)
+    assert len(result.events) == 0

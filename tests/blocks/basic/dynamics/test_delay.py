@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biella import Diagram, DiagramError, Subsystem, simulate
-from biella.blocks import Constant, Gain
+from biella.blocks import Constant, Expression, Gain
 from biella.blocks.authoring import NativeBlock
 from biella.blocks.basic.dynamics._continuous import Integrator
 from biella.blocks.basic.dynamics._delay import Delay, TransportDelay
@@ -188,3 +188,21 @@ class TestDelays:
         for block in (Delay, MovingAverage):
             with pytest.raises(DiagramError, match="a whole number of samples from 1"):
                 block(samples)
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.137, 0.3])
+def test_a_cubic_delay_interpolates_polynomials_exactly(delay):
+    """u = t³ - t: within a step, and with a delay of no whole number of steps, to rounding."""
+    d = Diagram("cubic", step=0.1, solver="rk4")
+    u = d.add(Expression("t**3 - t"), "u")
+    late = d.add(TransportDelay(delay, interpolation="cubic"), "late", u=u)
+    d.connect(late, d.add(Integrator(), "x"))
+    result = simulate(d, 3.0, error_estimate=False)
+    t = result.t[result.t >= delay + 0.3 - 1e-9]
+    wanted = (t - delay) ** 3 - (t - delay)
+    np.testing.assert_allclose(result["late"][-t.size :], wanted, rtol=0, atol=1e-12)
+
+
+def test_an_unknown_interpolation_is_refused():
+    with pytest.raises(DiagramError, match="interpolation is 'linear' or 'cubic', not 'spline'"):
+        TransportDelay(0.1, interpolation="spline")  # type: ignore[arg-type]

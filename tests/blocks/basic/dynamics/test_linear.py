@@ -276,7 +276,7 @@ class TestZeroPole:
             ([-1, -2], [-1], 1.0, "improper: 2 zeros, but only 1 poles"),
             ([], [-1 + 1j], 1.0, "conjugate pairs"),
             ([], [], 1.0, "use Gain"),
-            ([], ["a"], 1.0, "wants numbers"),
+            ([], ["a"], 1.0, "requires numbers"),
             ([], [np.inf], 1.0, "finite"),
             ([], [-1], [1, 2], "one number"),
         ],
@@ -475,9 +475,12 @@ def test_a_step_outside_the_stability_region_is_warned_of(solver, reach):
         compile_with(1.001 * reach * 1e-3)
 
 
-@pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal"])
-def test_an_implicit_solver_takes_any_step(solver):
-    d = Diagram("fast", step=1.0, solver=solver)
+@pytest.mark.parametrize(
+    ("solver", "options"),
+    [("backward_euler", {}), ("trapezoidal", {}), ("dopri5", {"tolerance": 1e-6})],
+)
+def test_implicit_solvers_and_error_control_take_any_step(solver, options):
+    d = Diagram("fast", step=1.0, solver=solver, **options)
     d.connect(d.add(Constant(1.0)), d.add(TransferFunction([1.0], [1e-3, 1.0]), name="g"))
     d.compile()
 

@@ -123,7 +123,7 @@ def test_an_improper_function_of_z_would_need_future_samples():
         ([-1, -2], [-3], 1.0, "2 zeros, but only 1 poles"),
         ([], [-1 + 1j], 1.0, "conjugate pairs"),
         ([], [np.nan], 1.0, "finite numbers"),
-        (["a"], [-1], 1.0, "`zeros` wants numbers"),
+        (["a"], [-1], 1.0, "`zeros` requires numbers"),
         ([], [-1], [1.0, 2.0], "gain is one number"),
     ],
 )

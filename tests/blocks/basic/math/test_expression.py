@@ -343,7 +343,7 @@ def test_refused(formula, message):
         ({"parameters": {"t": 1}}, "'t' is the time"),
         ({"parameters": {"sin": 1}}, "'sin' is a function"),
         ({"parameters": {"a b": 1}}, "another name"),
-        ({"parameters": {"k": "two"}}, "`k` wants numbers"),
+        ({"parameters": {"k": "two"}}, "`k` requires numbers"),
         ({"unit": {"z": "m"}}, "unit names `z`, which is not an output"),
         ({"kind": "text"}, "kind is one of"),
     ],

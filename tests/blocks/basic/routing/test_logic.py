@@ -151,7 +151,7 @@ def test_edge(edge, first):
 
 
 def test_edge_with_a_period_compares_its_own_samples():
-    """At 2 ticks and an offset of 1, it sees ticks 1, 3, 5, …; the first of them is no edge."""
+    """At 2 ticks and an offset of 1, it sees ticks 1, 3, 5, …; the first of them is not an edge."""
     u = np.array([0, 1, 0, 1, 1, 0, 0, 1, 1, 1], dtype=float)
     seen = drive(Edge(), u=u, period=2e-3, offset=1e-3)
     np.testing.assert_array_equal(seen, [0, 0, 0, 0, 0, 0, 0, 1, 1, 0])
@@ -239,7 +239,7 @@ def test_latch(initial, priority):
     ("make", "message"),
     [
         (lambda: Compare("=<", 1.0), r"`op` is one of '<', '<=', .* not '=<'"),  # type: ignore[arg-type]
-        (lambda: Compare("<", "one"), "`threshold` wants numbers"),  # type: ignore[arg-type]
+        (lambda: Compare("<", "one"), "`threshold` requires numbers"),  # type: ignore[arg-type]
         (lambda: Compare("<", [[1.0]]), "a number or a vector"),  # type: ignore[list-item]
         (lambda: Logic("nandd"), "Did you mean `nand`"),  # type: ignore[arg-type]
         (lambda: Logic("and", 0), "`n` is a number of inputs, at least 1, got 0"),
@@ -252,7 +252,7 @@ def test_latch(initial, priority):
         (lambda: Counter(9, upper=5), "lower ≤ initial ≤ upper"),
         (lambda: Counter(edge="up"), "`edge` is one of"),  # type: ignore[arg-type]
         (lambda: SampleHold(edge="high"), "`edge` is one of"),  # type: ignore[arg-type]
-        (lambda: SampleHold("x"), "`initial` wants numbers"),  # type: ignore[arg-type]
+        (lambda: SampleHold("x"), "`initial` requires numbers"),  # type: ignore[arg-type]
         (lambda: Latch(priority="both"), "`priority` is one of 'reset', 'set'"),  # type: ignore[arg-type]
     ],
 )

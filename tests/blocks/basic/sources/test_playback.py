@@ -187,7 +187,7 @@ def test_plain_csv(tmp_path: Path) -> None:
     [
         ("", "needs a column of times"),
         ("t\n0\n1\n", "needs a column of times"),
-        ("t,a\n0,x\n", r"bad\.csv`, line 2, column `a`: `x` is no number"),
+        ("t,a\n0,x\n", r"bad\.csv`, line 2, column `a`: `x` is not a number"),
         ("t,a\n0,1\n\n0.1,\n", r"line 4, column `a`: the cell is empty"),
         ("t,a\n0,1\n0.1,nan\n", r"line 3, column `a`: nan is not finite"),
         ("0,1\n1,inf\n", r"line 2, column 2: inf is not finite"),

@@ -134,7 +134,7 @@ def test_parameters_are_settable(run_block: Any) -> None:
         (lambda: Pulse(duty=1.5), "`duty` is a part from 0 to 1"),
         (lambda: Step(to=[1, 2], before=[1, 2, 3]), "`to` has 2, `before` has 3"),
         (lambda: Step(to=[[1.0]]), "`to` is a number or a vector"),  # type: ignore[list-item]
-        (lambda: Ramp(slope="fast"), "`slope` wants numbers"),  # type: ignore[arg-type]
+        (lambda: Ramp(slope="fast"), "`slope` requires numbers"),  # type: ignore[arg-type]
         (lambda: Chirp(0.0, 1.0, 1.0, method="logarithmic"), "`f0` must be positive"),
         (lambda: Chirp(1.0, 2.0, 1.0, method="log"), "'linear', 'logarithmic'; got 'log'"),
         (lambda: Constant(1.0, kind="text"), "kind is one of 'real'"),  # type: ignore[arg-type]

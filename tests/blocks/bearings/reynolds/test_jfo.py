@@ -344,12 +344,14 @@ def rotor(step, away):
     return d, at
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_rotor_settles_where_its_film_carries_it():
     d, at = rotor(5e-5, np.array([2e-6, 0.0]))
     result = simulate(d, until=0.6, record=["place"])
     np.testing.assert_allclose(result["place"][-1], at, atol=1e-4 * 4e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_steps_within_a_tick_see_the_oil_as_a_part_of_the_gap():
     """A swing does not depend on the step beyond its first order.
 

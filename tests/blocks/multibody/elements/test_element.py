@@ -118,8 +118,8 @@ def test_bad_forces_teach() -> None:
         s.spring("f", g, m, free_length=-1)
     with pytest.raises(DiagramError, match="`stiffness` of `f` has 6 numbers"):
         s.bushing("f", g, m, stiffness=(1, 2, 3))
-    with pytest.raises(DiagramError, match="`smoothing_speed` of `f` must be positive"):
-        s.friction("f", hinge, coulomb=1, smoothing_speed=0)
+    with pytest.raises(DiagramError, match="`smoothing_speed` of `f` must not be negative"):
+        s.friction("f", hinge, coulomb=1, smoothing_speed=-1e-3)
     with pytest.raises(DiagramError, match="`viscous` of `f` must not be negative"):
         s.friction("f", hinge, viscous=-1)
     with pytest.raises(DiagramError, match="must be below the upper one"):

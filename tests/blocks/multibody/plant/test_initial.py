@@ -336,7 +336,7 @@ def test_the_logger_of_an_fmu_has_the_same_warnings(tmp_path: Any, run_fmu: Any)
          r"Did you mean `main.speed`.*There are: main.angle, main.speed, pin.angle"),
         ({"main.angle": np.nan}, r"initial `main.angle` must be finite"),
         ({"main.angle": (1, 2)}, r"initial `main.angle` is one number"),
-        ({"main.angle": "far"}, r"initial `main.angle` wants numbers"),
+        ({"main.angle": "far"}, r"initial `main.angle` requires numbers"),
         ({"main.speed": 1, "main.angle_speed": 1}, r"`initial` has `main.speed` twice"),
         (3.0, r"`initial` is a mapping"),
         ({"main.speed": 10.0, "wrist.speed": 3.0},

@@ -97,6 +97,7 @@ def crank_angle(until):
     return y[0, -1]
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 @pytest.mark.parametrize("mode", ["continuous", "internal"])
 @pytest.mark.parametrize(
     "options",

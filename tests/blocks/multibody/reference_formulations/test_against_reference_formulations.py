@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -116,11 +116,22 @@ def check(system: System, seen: dict[str, Any], method: str, t: float = 0.0) -> 
 
 @few
 @given(seed=st.integers(0, 2**32 - 1))
+@example(seed=512)  # loops: two rows are almost dependent, 68 iterations
 @pytest.mark.parametrize("method", ORACLES)
 @pytest.mark.parametrize("what", ["tree", "loops", "redundant"])
 def test_random_mechanisms(what: str, method: str, seed: int, draw: Any, look: Look) -> None:
     s = draw(what, seed).build()
     check(s, look(s, reactions(s)), method)
+
+
+@pytest.mark.parametrize("what", ["loops", "redundant"])
+def test_initial_velocities_fit_the_joints_to_rounding(what: str, draw: Any, look: Look) -> None:
+    """J v of a few dozen terms of order 1: rounding is some 1e-14, times the lever of near ones."""
+    for seed in range(500, 600):
+        s = draw(what, seed).build()
+        seen = look(s, ["closure", "closure_rate"])
+        assert seen["closure"] < 1e-12, seed
+        assert seen["closure_rate"] < 1e-12, seed
 
 
 @pytest.mark.parametrize("cut", [0, 1])

@@ -54,7 +54,7 @@ def test_law_details() -> None:
         Table([0, 2], [0, 0, 0])
     with pytest.raises(DiagramError, match="'linear' or 'cubic'"):
         Table([0, 2], [0, 0], interpolation="spline")
-    with pytest.raises(DiagramError, match=r"`amplitude` of a Sine wants numbers, got 'a'"):
+    with pytest.raises(DiagramError, match=r"`amplitude` of a Sine requires numbers, got 'a'"):
         Sine("a", 1.0)  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match="`v` is one number"):
         Formula("v[0]")

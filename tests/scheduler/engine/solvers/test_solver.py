@@ -59,6 +59,7 @@ def test_a_solver_is_exact_on_polynomials_of_its_order(solver):
         assert result["x"][-1] == pytest.approx(1.0, abs=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_error_falls_with_the_order_on_a_nonlinear_oscillator(solver):
     """Pendulum from 2 rad; the reference is dopri5 at a step where its error is rounding."""
@@ -76,6 +77,7 @@ def test_the_error_falls_with_the_order_on_a_nonlinear_oscillator(solver):
     assert slope == pytest.approx(ORDERS[solver], abs=0.35)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 def test_implicit_solvers_hold_a_stiff_diagram_where_explicit_ones_do_not():
     def decay(solver):
         d = Diagram(step=0.01, solver=solver)
@@ -90,6 +92,7 @@ def test_implicit_solvers_hold_a_stiff_diagram_where_explicit_ones_do_not():
         decay("rk4")
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal"])
 def test_implicit_solvers_get_over_a_kink(solver):
     """dx/dt = -50 sat(x) + 100 sin(18 pi t): the slope of the saturation jumps inside a step."""

@@ -20,6 +20,7 @@ from biella.blocks import (
     Port,
     PythonBlock,
     RealTime,
+    Relay,
     Sine,
     Stop,
 )
@@ -368,3 +369,49 @@ def test_all_ways_of_running_give_the_same_signals(tmp_path):
     assert set(with_device) - own == set(realtime) and set(replayed) == set(with_device)
     assert {p for p in realtime if not p.startswith("realtime.")} == set(simulate(bound(), 0.01))
     assert {p: realtime.units[p] for p in realtime} == {p: with_device.units[p] for p in realtime}
+
+
+def relay_oscillator(**options):
+    """x between -0.1 and 0.1: the relay switches within ticks."""
+    d = Diagram("oscillator", step=1e-2, **options)
+    x = d.add(Integrator(0.055), "x")
+    speed = d.add(Gain(1.0), "speed", u=d.add(Relay(0.1, -0.1, -1.0, 1.0), "relay", u=x))
+    d.connect(speed, x)
+    return d
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_events_are_replayed_bit_for_bit(tmp_path, stored):
+    out = tmp_path / "log.h5" if stored else None
+    with run_realtime(
+        relay_oscillator(), 5.0, factor=10.0, out=out, record=["x", "solver.events"]
+    ) as run:
+        run["speed.k"] = 1.7
+        first = run.wait()
+    assert first.events.total > 20
+    assert first.events.sources == ["relay"]
+    again = replay(tmp_path / "log.h5" if stored else first)
+    assert again.events.log.tobytes() == first.events.log.tobytes()
+    assert find_differences(first, again) == []
+
+
+def test_events_that_differ_are_found(tmp_path):
+    first = run_realtime(relay_oscillator(), 1.0, clock="free").wait()
+    again = replay(first)
+    again.events.log.flags.writeable = True
+    again.events.log["time"][2] += 1e-9
+    assert find_differences(first, again) == ["events"]
+
+
+def test_a_pair_of_tolerances_survives_a_file(tmp_path):
+    """In the file it is a list; the diagram is compiled again with it."""
+    run_realtime(
+        relay_oscillator(),
+        1.0,
+        clock="free",
+        out=tmp_path / "a.h5",
+        solver="dopri5",
+        tolerance=(1e-6, 1e-8),
+    ).wait()
+    log = Result.from_hdf5(tmp_path / "a.h5")
+    assert find_differences(log, replay(log, relay_oscillator())) == []

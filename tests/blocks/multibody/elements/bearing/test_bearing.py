@@ -26,7 +26,8 @@ from biella.blocks.bearings._analysis import open_film
 from biella.blocks.multibody import Input, System
 from biella.scheduler.engine._engine import DIAGNOSTIC_RUN
 
-pytestmark = pytest.mark.engine
+# Steps are coarse on purpose, or beside the point: the errors warned of are real.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore:the estimated error")]
 
 SIZE = (0.02, 0.01, 4e-5, 0.01)
 CLEARANCE = SIZE[2]
@@ -417,7 +418,9 @@ def test_a_film_without_contact_stops_the_run_by_name(options):
 
 def test_a_number_that_makes_no_bearing_is_refused_by_name():
     s = planar_rotor(ShortBearing(*SIZE), 0.0, (0.0, 0.0))
-    with pytest.raises(BlockError, match=r"dimensions of `film` make no bearing.*clearance -1 m"):
+    with pytest.raises(
+        BlockError, match=r"parameter `clearance` of `film` is -1: it must be finite"
+    ):
         run(s, 1e-3, ["film.film"], parameters={"plant.film.clearance": -1.0})
 
 
@@ -491,8 +494,9 @@ def test_a_run_ends_with_a_warning_of_a_film_that_was_too_thin(mode):
         t, (thin, film) = run(
             overloaded(), 0.005, ["film.thin_film", "film.film"], step=1e-5, **THIN_MODES[mode]
         )
-    assert len(told) == 1
-    match = re.search(THIN, str(told[0].message))
+    texts = [text for item in told if "the estimated error" not in (text := str(item.message))]
+    assert len(texts) == 1
+    match = re.search(THIN, texts[0])
     assert match is not None
     found = {name: float(value) for name, value in match.groupdict().items()}
     assert thin.any() and not thin[0]

@@ -21,6 +21,8 @@ from biella.blocks.multibody import (
 )
 from biella.blocks.multibody.elements.clearance._clearance import OUTPUTS
 
+from ...events import diagram_of, locate
+
 pytestmark = pytest.mark.engine
 
 CLEARANCE, RADIUS, MASS = 1e-3, 0.01, 2.0
@@ -362,6 +364,7 @@ def test_steps_that_miss_a_contact_are_reported(name, step):
     run(s, 1e-3, ["pin.gap"], step=3e-5, **MODES[name])
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 @pytest.mark.filterwarnings("ignore:.*too coarse for contacts")
 def test_implicit_steps_go_on_where_a_contact_begins_and_ends_in_one():
     """Tangents from before a contact know nothing of it: they are renewed within the step."""
@@ -421,13 +424,16 @@ def test_an_fmu_has_the_contact_and_its_memory(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("clearance", 0.0), ("stiffness", -1.0), ("exponent", 0.5), ("restitution", 1.1),
-     ("slip_speed", 0.0), ("pin_radius", -1.0), ("friction", -0.1), ("slowest_impact", 0.0)],
+    ("name", "value", "allowed"),
+    [("clearance", 0.0, "finite and positive"), ("stiffness", -1.0, "finite and positive"),
+     ("exponent", 0.5, "finite and at least 1"), ("restitution", 1.1, "between 0 and 1"),
+     ("slip_speed", 0.0, "finite and positive"), ("pin_radius", -1.0, "finite and positive"),
+     ("friction", -0.1, "finite and not negative"), ("slowest_impact", 0.0, "finite and positive")],
 )  # fmt: skip
-def test_a_number_that_makes_no_contact_is_refused_by_name(name, value):
+def test_a_number_that_makes_no_contact_is_refused_by_name(name, value, allowed):
     s = ball(LankaraniNikravesh(stiffness=1e9))
-    with pytest.raises(BlockError, match="numbers of `pin` make no contact"):
+    text = f"parameter `{name}` of `pin` is {value:g}: it must be {allowed}\\."
+    with pytest.raises(BlockError, match=text):
         run(s, 1e-5, ["pin.gap"], parameters={f"plant.pin.{name}": value})
 
 
@@ -444,7 +450,7 @@ def test_a_number_that_makes_no_contact_is_refused_by_name(name, value):
         (lambda: RigidContact(restitution=-0.1), "`restitution` of RigidContact"),
         (lambda: RigidContact(tangential_restitution=2), "between -1 and 1"),
         (lambda: hertz_stiffness(0.01, 0.01), "larger than its pin"),
-        (lambda: HuntCrossley(stiffness="hard"), "wants numbers, got 'hard'"),  # type: ignore[arg-type]
+        (lambda: HuntCrossley(stiffness="hard"), "requires numbers, got 'hard'"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_contact_law(make, text):
@@ -494,3 +500,33 @@ def test_what_only_the_engine_knows_says_so():
 def test_it_is_drawn():
     names = [text.get_text() for text in pair(JOINT_FRICTION, PAIR).draw().figure.axes[0].texts]
     assert "pin" in names
+
+
+def test_contacts_begin_and_end_within_a_tick():
+    """A linear contact lasts half a period; the ball then flies 2 clearances to the other side.
+
+    At 1 m/s, and with states right to some 1e-12 m, events are located to 1e-10 s.
+    """
+    s = ball(HuntCrossley(stiffness=MASS * 1e6, exponent=1.0), velocity=(1.0, 0.0))
+    found = locate(diagram_of(s, step=1e-4), 0.02)
+    lasts, flies = np.pi / 1e3, 2 * CLEARANCE
+    first = CLEARANCE + np.arange(len(found.times) // 2) * (lasts + flies)
+    expected = np.column_stack([first, first + lasts]).ravel()
+    assert len(found.times) == 8 and found.unlocated == 0
+    assert found.times == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_damped_contact_ends_where_the_surfaces_part():
+    """Against an integration of δ̈ = -K δ (1 + D δ̇) / m to 1e-12."""
+    s = ball(HuntCrossley(stiffness=2e6, exponent=1.0, damping=3.0), velocity=(1.0, 0.0))
+
+    def slope(t, y):
+        return y[1], -1e6 * y[0] * (1 + 3.0 * y[1])
+
+    end = solve_ivp(
+        slope, (0, 0.01), (0.0, 1.0), rtol=1e-12, atol=1e-15, method="DOP853",
+        events=lambda t, y: y[0] if t > 0 else 1.0,
+    )  # fmt: skip
+    leaves = end.t_events[0][0]
+    found = locate(diagram_of(s, step=1e-4), 0.005)
+    assert found.times[[0, -1]] == pytest.approx([CLEARANCE, CLEARANCE + leaves], abs=1e-9)

@@ -55,6 +55,7 @@ def test_a_spring_on_a_joint_that_closes_a_loop_counts_turns(joint):
         assert angle == pytest.approx(speed / omega * np.sin(omega * t), abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the estimated error")  # of coarse steps, and real
 def test_an_angle_that_its_speed_does_not_predict_is_warned_of():
     """With a jerk of j the mean of two speeds is off by j h³/12, here 42 rad."""
     s, _ = rotor(100)

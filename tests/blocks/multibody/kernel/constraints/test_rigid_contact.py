@@ -798,7 +798,7 @@ def test_an_fmu_does_the_same_bit_by_bit(tmp_path, interval):
 
 
 def test_steps_that_end_within_a_tick_go_on_from_there(tmp_path):
-    # A communication point inside a flight and one inside an own step: same motion to the
+    # A communication point inside a flight and one inside an internal step: same motion to the
     # accuracy of the steps, for parabolas to rounding.
     fmpy = pytest.importorskip("fmpy")
     s = ball(RigidContact(restitution=0.7))

@@ -18,7 +18,8 @@ from biella.blocks.multibody import Joint, System
 from biella.blocks.multibody.mechanisms import cardan, five_bar, four_bar, mcpherson, slider_crank
 from biella.scheduler.engine._engine import Instance
 
-pytestmark = pytest.mark.engine
+# Steps are coarse on purpose, or beside the point: the errors warned of are real.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore:the estimated error")]
 
 ENERGIES = ["kinetic_energy", "potential_energy"]
 TRAPEZOIDAL = 1.0

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...blocks.daq._trigger import Trigger
-from ..engine._library import contract
-from ._result_file import Array, Capture
-from ._signals import ResultError, Signal
+from ....blocks.daq._trigger import Trigger
+from ...engine._library import contract
+from .._result_file import Array, Capture
+from .._signals import ResultError, Signal
 
 if TYPE_CHECKING:
-    from ..compile.plan._plan import Plan
-    from ..engine._engine import Instance
-    from ._result import Result
+    from ...compile.plan._plan import Plan
+    from ...engine._engine import Instance
+    from .._result import Result
 
 
 Captures = dict[str, "Result | str"]
@@ -63,7 +63,7 @@ def _find_triggers(plan: Plan) -> list[int]:
 
 
 def _make_record(t: Array, samples: Array, unit: str | None, about: Any) -> Result:
-    from ._result import Result
+    from .._result import Result
 
     return Result.from_arrays(t, {Signal("u", samples.shape[1], unit): samples}, info=about)
 

@@ -1,0 +1,308 @@
+/* Coulomb friction with sticking on a joint coordinate, under a given normal load.
+ *
+ * With the rate v of the coordinate:
+ *     slides in direction d = ±1     effort = -viscous v - coulomb d                    until d v < 0
+ *     sticks                         v = 0, effort f such that v' = 0                   until |f| > static ≥ coulomb
+ * Then it slides in the direction of -f. The direction is memory: it changes at events, at ticks where inputs may have changed, and only
+ * at ticks where events are not located.
+ *
+ * The efforts of all joints that stick follow from the solution without them and from the responses R_n of the mechanism at rest to
+ * a unit effort in each, as in joint_friction.c: with F_k the generalized forces of a unit effort, the rate of coordinate k under
+ * the speeds v is F_kᵀ v, and Σ_n F_kᵀ R_n f_n = -v'_k. By the same matrix an impulse stops joints whose rates are not 0.
+ *
+ * P: viscous, coulomb, static. */
+#include <string.h>
+
+#include "blocks/multibody/kernel/multibody.h"
+
+enum { STICTION_VISCOUS, STICTION_COULOMB, STICTION_STATIC, STICTION_NUMBERS };
+BL_SHARED enum { STICTION_SHOWN_EFFORT, STICTION_SHOWN_POWER_LOSS, STICTION_SHOWN_STICKS, STICTION_SHOWN_COUNT };
+
+static const double STICTION_STILL = 1e-12;  /* m/s or rad/s, or of the largest speed: no motion */
+static const double STICTION_HELD = 1e-9;  /* of the response of the free coordinate: constraints hold it */
+static const double STICTION_DEPENDENT = 1e-9;  /* of a diagonal: what elimination leaves of it */
+
+static bool stiction_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
+    return mb_check_coordinate(b, force) && mb_check_numbers(b, force, STICTION_NUMBERS) &&
+           force[MB_FORCE_LAW] == tally->stictions++;
+}
+
+static bool stiction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
+    const double *p = m->p + force[MB_FORCE_P];
+    return mb_allow(fault, "viscous", p[STICTION_VISCOUS], MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "coulomb", p[STICTION_COULOMB], MB_ALLOWED_NOT_NEGATIVE) &&
+           mb_allow(fault, "static", p[STICTION_STATIC], MB_ALLOWED_NOT_NEGATIVE) &&
+           (p[STICTION_COULOMB] == p[STICTION_STATIC] ||
+            mb_allow_below(fault, "coulomb", p[STICTION_COULOMB], "static", p[STICTION_STATIC]));
+}
+
+/* The memory may come from a saved state, which may hold anything. */
+static double stiction_direction(const mb_view *m, const int32_t *force) {
+    const double slips = m->stick.slips[force[MB_FORCE_LAW]];
+    return slips > 0.0 ? 1.0 : slips < 0.0 ? -1.0 : 0.0;
+}
+
+static double stiction_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
+    (void)t, (void)x;
+    const double *p = m->p + force[MB_FORCE_P], direction = stiction_direction(m, force);
+    const bl_modes modes = mb_element_modes(m, force);
+    if (direction == 0.0) return m->stick.effort[force[MB_FORCE_LAW]];
+    if (modes.mode) modes.crossing[0] = direction * v;
+    return -p[STICTION_VISCOUS] * v - p[STICTION_COULOMB] * direction;
+}
+
+static void stiction_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                          double *joint_force) {
+    mb_push_coordinate(m, force, t, q, v, stiction_effort, joint_force);
+}
+
+/* A joint that sticks has no rate. */
+static double stiction_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    (void)q;
+    if (stiction_direction(m, force) == 0.0) return 0.0;
+    const double rate = mb_joint_rate(m, force, t, v);
+    return -(stiction_effort(m, force, t, 0.0, rate) * rate);
+}
+
+static int32_t stiction_width(const int32_t *force, int32_t what) {
+    (void)force;
+    return mb_in_range(what, 0, STICTION_SHOWN_COUNT) ? 1 : -1;
+}
+
+static bool stiction_needs_solution(const int32_t *force, int32_t what) {
+    (void)force;
+    return what == STICTION_SHOWN_EFFORT;
+}
+
+static int stiction_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
+                         double *y) {
+    switch (what) {
+        case STICTION_SHOWN_EFFORT: *y = stiction_effort(m, force, t, 0.0, mb_joint_rate(m, force, t, v)); break;
+        case STICTION_SHOWN_POWER_LOSS: *y = stiction_loss(m, force, t, q, v); break;
+        default: *y = stiction_direction(m, force) == 0.0;
+    }
+    return BL_OK;
+}
+
+const mb_element mb_element_stiction = {.on_coordinate = true,
+                                        .crossing_count = 1,
+                                        .check = stiction_check,
+                                        .sound = stiction_sound,
+                                        .load = stiction_load,
+                                        .loss = stiction_loss,
+                                        .width = stiction_width,
+                                        .needs_solution = stiction_needs_solution,
+                                        .show = stiction_show};
+
+/* The next record after `force` of a friction that sticks, or the first; NULL: no other. */
+static const int32_t *stiction_next(const mb_view *m, const int32_t *force) {
+    int32_t n = force ? mb_element_number(m, force) + 1 : 0;
+    for (; m->stick.count > 0 && n < m->head[MB_FORCES]; n++) {
+        const int32_t *record = mb_force_record(m, n);
+        if (record[MB_FORCE_TYPE] == MB_STICTION && stiction_direction(m, record) == 0.0) return record;
+    }
+    return NULL;
+}
+
+bool mb_sticks(const mb_view *m) { return m->stick.count > 0 && stiction_next(m, NULL) != NULL; }
+
+/* Generalized forces of a unit effort, and the response to it. */
+static void stiction_respond(mb_view *still, const int32_t *force, double t) {
+    const int32_t number = force[MB_FORCE_LAW], nv = still->nv, i = force[MB_FORCE_I];
+    double *unit = still->stick.unit + (int64_t)number * nv, scale = 0.0, moved = 0.0;
+    still->acceleration = still->stick.acceleration + (int64_t)number * nv;
+    still->lambda = still->stick.lambda + (int64_t)number * still->row_count;
+    memset(still->force, 0, (size_t)nv * sizeof(double));
+    mb_clear_links(still);
+    if (i < 0) mb_measure_push(still, -1 - i, t, 1.0);
+    else still->force[force[MB_FORCE_J]] = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0;
+    mb_respond(still, i < 0, 0.0);
+    memcpy(unit, still->force, (size_t)nv * sizeof(double));
+    for (int32_t k = 0; k < nv; k++) {
+        scale += unit[k] * unit[k] / still->mass_diagonal[still->permutation[k]];
+        moved += unit[k] * still->acceleration[k];
+    }
+    still->stick.held[number] = moved <= STICTION_HELD * scale;
+}
+
+/* Responses of all joints that stick; needs K factored. */
+static void stiction_respond_all(mb_view *m, double t) {
+    mb_view still = mb_view_at_rest(m);
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+        stiction_respond(&still, force, t);
+}
+
+/* Solves Σ_n F_kᵀ R_n f_n = right_k for the joints that stick and are not held, by Cholesky's method; f is in `right`, 0 for those that
+   are held. Returns whether there is one solution. */
+static bool stiction_solve(mb_view *m) {
+    mb_stiction *s = &m->stick;
+    int32_t count = 0;
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+        if (s->held[force[MB_FORCE_LAW]] != 0.0) s->right[force[MB_FORCE_LAW]] = 0.0;
+        else s->order[count++] = mb_element_number(m, force);
+    }
+    for (int32_t a = 0; a < count; a++) {
+        const int32_t k = mb_force_record(m, s->order[a])[MB_FORCE_LAW];
+        const double *unit = s->unit + (int64_t)k * m->nv;
+        double *row = s->matrix + (int64_t)a * s->count, whole = 0.0;
+        for (int32_t b = 0; b <= a; b++) {
+            const int32_t n = mb_force_record(m, s->order[b])[MB_FORCE_LAW];
+            const double *response = s->acceleration + (int64_t)n * m->nv, *other = s->matrix + (int64_t)b * s->count;
+            whole = 0.0;
+            for (int32_t j = 0; j < m->nv; j++) whole += unit[j] * response[j];
+            row[b] = whole;
+            for (int32_t c = 0; c < b; c++) row[b] -= row[c] * other[c];
+            if (b < a) row[b] /= other[b];
+        }
+        if (!(row[a] > STICTION_DEPENDENT * whole)) {
+            m->ambiguous_friction = s->order[a];
+            return false;
+        }
+        row[a] = sqrt(row[a]);
+        for (int32_t c = 0; c < a; c++) s->right[k] -= row[c] * s->right[mb_force_record(m, s->order[c])[MB_FORCE_LAW]];
+        s->right[k] /= row[a];
+    }
+    for (int32_t a = count - 1; a >= 0; a--) {
+        double *found = &s->right[mb_force_record(m, s->order[a])[MB_FORCE_LAW]];
+        for (int32_t c = a + 1; c < count; c++)
+            *found -= s->matrix[(int64_t)c * s->count + a] * s->right[mb_force_record(m, s->order[c])[MB_FORCE_LAW]];
+        *found /= s->matrix[(int64_t)a * s->count + a];
+    }
+    return true;
+}
+
+/* Adds the responses times `right` to speeds or accelerations, and to λ if not NULL. */
+static void stiction_superpose(const mb_view *m, double *speeds, double *lambda) {
+    const mb_stiction *s = &m->stick;
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+        const int32_t n = force[MB_FORCE_LAW];
+        if (s->held[n] != 0.0) continue;
+        for (int32_t k = 0; k < m->nv; k++) speeds[k] += s->right[n] * s->acceleration[(int64_t)n * m->nv + k];
+        for (int32_t k = 0; lambda && k < m->row_count; k++)
+            lambda[k] += s->right[n] * s->lambda[(int64_t)n * m->row_count + k];
+    }
+}
+
+/* Coordinates of the tree that stick are exactly at rest. */
+static void stiction_clear(const mb_view *m, double *speeds) {
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+        if (force[MB_FORCE_I] >= 0 && m->stick.held[force[MB_FORCE_LAW]] == 0.0) speeds[force[MB_FORCE_J]] = 0.0;
+}
+
+/* Second derivative of its coordinate, at a solution. */
+static double stiction_second(const mb_view *m, const int32_t *force, double t) {
+    const int32_t i = force[MB_FORCE_I];
+    double second = m->acceleration[force[MB_FORCE_J]];
+    if (i < 0) (void)mb_measure_rate(m, -1 - i, t, &second);
+    return i >= 0 && force[MB_FORCE_EXTRA] < 0 ? -second : second;
+}
+
+bool mb_stick(mb_view *m, double t) {
+    mb_stiction *s = &m->stick;
+    if (!mb_sticks(m)) return true;
+    if (m->row_count == 0) { /* the recursion of a tree has left no factors */
+        mb_mass(m);
+        mb_build_k(m);
+        if (!mb_factor(m)) return false;
+    }
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+        const int32_t n = force[MB_FORCE_LAW];
+        s->right[n] = -stiction_second(m, force, t);
+    }
+    stiction_respond_all(m, t);
+    if (!stiction_solve(m)) return false;
+    double *more = m->step;
+    memset(more, 0, (size_t)m->nv * sizeof(double));
+    stiction_superpose(m, more, m->lambda);
+    for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += more[k];
+    stiction_clear(m, m->acceleration);
+    mb_set_accelerations(m, more);
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+        s->effort[force[MB_FORCE_LAW]] = s->right[force[MB_FORCE_LAW]];
+    return true;
+}
+
+static double stiction_still(const mb_view *m, const double *v) {
+    return STICTION_STILL * fmax(1.0, mb_largest(v, m->nv));
+}
+
+/* How far a joint that sticks is from sliding, at a solution. One that constraints hold slides where these move it. */
+static double stiction_spare(const mb_view *m, const int32_t *force, double t, const double *v) {
+    const int32_t n = force[MB_FORCE_LAW];
+    if (m->stick.held[n] != 0.0) return stiction_still(m, v) - fabs(mb_joint_rate(m, force, t, v));
+    return m->p[force[MB_FORCE_P] + STICTION_STATIC] - fabs(m->stick.effort[n]);
+}
+
+void mb_note_sticking(const mb_view *m, double t, const double *v) {
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+        mb_element_modes(m, force).crossing[0] = stiction_spare(m, force, t, v);
+}
+
+void mb_start_stiction(mb_view *m, double t, const double *q, const double *v) {
+    if (m->stick.count == 0) return;
+    mb_positions(m, q);
+    mb_velocities(m, v);
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n);
+        if (force[MB_FORCE_TYPE] != MB_STICTION) continue;
+        const double rate = mb_joint_rate(m, force, t, v);
+        m->stick.slips[force[MB_FORCE_LAW]] = fabs(rate) <= stiction_still(m, v) ? 0.0 : rate > 0.0 ? 1.0 : -1.0;
+    }
+    m->stick.slips[m->stick.count] = 0.0;
+}
+
+int mb_hold_still(mb_view *m, double t, const double *q, double *v) {
+    mb_kinematics(m, t, q, v);
+    if (!mb_refactor(m)) return 0;
+    stiction_respond_all(m, t);
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+        m->stick.right[force[MB_FORCE_LAW]] = -mb_joint_rate(m, force, t, v);
+    if (!stiction_solve(m)) return 0;
+    stiction_superpose(m, v, NULL);
+    stiction_clear(m, v);
+    return 1;
+}
+
+/* Of the joints that stick, the one that is furthest beyond its static effort, or that constraints move; NULL: none. */
+static const int32_t *stiction_find_sliding(const mb_view *m, double t, const double *v) {
+    const int32_t *found = NULL;
+    double most = 0.0;
+    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+        const double spare = stiction_spare(m, force, t, v);
+        const bool held = m->stick.held[force[MB_FORCE_LAW]] != 0.0;
+        const double limit = m->p[force[MB_FORCE_P] + STICTION_STATIC];
+        const double excess = held || limit == 0.0 ? INFINITY : -spare / limit;
+        if (spare < 0.0 && excess > most) found = force, most = excess;
+    }
+    return found;
+}
+
+/* Whether a joint that slides has reversed, or is about to: at rest but for rounding, and decelerated. Needs a solution. */
+static bool stiction_stops(const mb_view *m, const int32_t *force, double t, const double *v) {
+    const double direction = stiction_direction(m, force), ahead = direction * mb_joint_rate(m, force, t, v);
+    return ahead < 0.0 ||
+           (direction != 0.0 && ahead <= stiction_still(m, v) && direction * stiction_second(m, force, t) < 0.0);
+}
+
+int mb_settle_stiction(mb_view *m, double t, const double *q, double *v, bool *changed) {
+    *changed = false;
+    if (!mb_accelerations(m, t, q, v)) return 0;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n);
+        if (force[MB_FORCE_TYPE] != MB_STICTION || !stiction_stops(m, force, t, v)) continue;
+        m->stick.slips[force[MB_FORCE_LAW]] = 0.0;
+        *changed = true;
+    }
+    if (*changed && (!mb_hold_still(m, t, q, v) || !mb_accelerations(m, t, q, v))) return 0;
+    /* Each pass releases one joint, which changes the efforts on the others. */
+    for (int32_t pass = 0; pass < m->stick.count; pass++) {
+        const int32_t *force = stiction_find_sliding(m, t, v);
+        if (!force) break;
+        const int32_t n = force[MB_FORCE_LAW];
+        const double way = m->stick.held[n] != 0.0 ? mb_joint_rate(m, force, t, v) : -m->stick.effort[n];
+        m->stick.slips[n] = way > 0.0 ? 1.0 : -1.0;
+        *changed = true;
+        if (!mb_accelerations(m, t, q, v)) return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,204 @@
+"""The events of a run while it is recorded, and in the HDF5 file of its result.
+
+In the file they are the group ``events``: ``list``, time, block and crossing of each event;
+``sources``, a JSON text with path, type and width of each block; ``kinds``, a JSON text with block,
+crossing and name of the kinds that blocks name themselves; ``count``, how many events of the
+list count; ``total``, how many the run had; ``totals``, those of each block; ``checksum``, the
+CRC-32 of the list together with the number of events that it is of. The last five have a fixed
+place in the file. The list is in the order of ticks; within a tick, in that of the engine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine._library import contract
+from .._files import claim_space
+from ._events import EVENT, Events, EventSource
+
+if TYPE_CHECKING:
+    import h5py
+
+    from ...engine._engine import Instance
+
+MOST_EVENTS = 1_000_000
+"""Events that the list of a result contains at most; all are counted."""
+_CHUNK = 1 << 12
+_INDEX_BYTES = 1 << 14
+_ROOM = 1 << 12
+_KINDS_BYTES = 1 << 15
+
+
+class EventBuffer:
+    """Where the engine writes the events of ticks, for a `bl_record`."""
+
+    def __init__(self, instance: Instance, record: contract.bl_record) -> None:
+        self._record = record
+        if not instance.layout.events:
+            return
+        self._events = np.zeros(max(_ROOM, 4 * int(instance.layout.events)), dtype=EVENT)
+        record.events = ctypes.cast(self._events.ctypes.data, ctypes.POINTER(contract.bl_event))
+        record.event_capacity = len(self._events)
+
+    def take(self) -> NDArray[Any]:
+        """Return a copy of the events since the last call."""
+        count = self._record.event_count
+        if not count:
+            return np.empty(0, EVENT)
+        self._record.event_count = 0
+        return self._events[:count].copy()
+
+
+class EventLog:
+    """The events of a run so far: a list up to a limit, and all of them counted.
+
+    Attributes
+    ----------
+    total
+        Number of events of the run by the engine's own count; 0 before its end.
+    describe
+        Returns what an event of a block is, by its numbers of block and crossing; empty if the
+        block does not name it.
+    """
+
+    def __init__(self, sources: Sequence[EventSource] = (), limit: int = MOST_EVENTS) -> None:
+        self.sources = list(sources)
+        self.totals = np.zeros(len(self.sources), dtype=np.int64)
+        self.total = 0
+        self.describe: Callable[[int, int], str] | None = None
+        self.kinds: dict[tuple[int, int], str] = {}
+        self._known: set[int] = set()
+        self._limit = limit
+        self._list = np.empty(0, EVENT)  # grows ahead of the events in it
+        self._kept = 0
+        self._written = 0  # events that are in a file
+
+    def append(self, events: NDArray[Any]) -> None:
+        """Take the next events."""
+        if not len(events):
+            return
+        self.totals += np.bincount(events["block"], minlength=len(self.sources))
+        events = events[: max(0, self._limit - self._kept)]
+        if len(events):
+            self._name(events)
+            end = self._kept + len(events)
+            if end > len(self._list):
+                self._list = np.resize(self._list, min(self._limit, max(_ROOM, 2 * end)))
+            self._list[self._kept : end] = events
+            self._kept = end
+
+    def _name(self, events: NDArray[Any]) -> None:
+        if self.describe is None:
+            return
+        keys = events["block"].astype(np.int64) << 32 | events["crossing"].view(np.uint32)
+        for key in set(np.unique(keys).tolist()) - self._known:
+            self._known.add(key)
+            block, crossing = key >> 32, int(np.uint32(key & 0xFFFFFFFF).astype(np.int32))
+            if name := self.describe(block, crossing):
+                self.kinds[block, crossing] = name
+
+    @property
+    def known_total(self) -> int:
+        """Number of events so far."""
+        return max(self.total, int(self.totals.sum()))
+
+    def read(self) -> Events:
+        """Return all events so far."""
+        return Events(
+            _sort(self._list[: self._kept]),
+            self.sources,
+            self.known_total,
+            self.totals.copy(),
+            dict(self.kinds),
+        )
+
+    def write(self, file: h5py.File, path: Path) -> None:
+        """Append to the file what is not in it; OSError if there is no room."""
+        if not self.sources:
+            return
+        if self._written < self._kept:
+            _append(file["events"], path, self._list[self._written : self._kept])
+            self._written = self._kept
+        self.write_totals(file)
+
+    def write_totals(self, file: h5py.File) -> None:
+        """Write the counts, which needs no room."""
+        if self.sources:
+            names = [[*key, name] for key, name in self.kinds.items()]
+            text = json.dumps(names, ensure_ascii=False).encode()
+            while len(text) > _KINDS_BYTES:
+                names.pop()
+                text = json.dumps(names, ensure_ascii=False).encode()
+            file["events"]["kinds"][()] = text
+            file["events"]["totals"][()] = self.totals
+            file["events"]["total"][()] = self.known_total
+
+
+def create_events(file: h5py.File, sources: Sequence[EventSource]) -> None:
+    """Make room for events in a new result file."""
+    group = file.create_group("events")
+    text = json.dumps([list(source) for source in sources], ensure_ascii=False).encode()
+    group.create_dataset("sources", data=np.frombuffer(text, dtype=np.uint8))
+    group.create_dataset("list", shape=(0,), maxshape=(None,), chunks=(_CHUNK,), dtype=EVENT)
+    group.create_dataset("kinds", data=np.array(b"[]", dtype=f"S{_KINDS_BYTES}"))
+    group.create_dataset("count", data=np.int64(0))
+    group.create_dataset("total", data=np.int64(0))
+    group.create_dataset("totals", data=np.zeros(len(sources), dtype=np.int64))
+    group.create_dataset("checksum", data=np.zeros(2, dtype=np.int64))
+
+
+def _append(group: h5py.Group, path: Path, events: NDArray[Any]) -> None:
+    start = int(group["count"][()])
+    end = start + len(events)
+    chunks = -(-end // _CHUNK) - -(-start // _CHUNK)
+    claim_space(path, group.file.id.get_filesize(), _INDEX_BYTES + chunks * _CHUNK * EVENT.itemsize)
+    group["list"].resize(end, axis=0)
+    group["list"][start:end] = events
+    before, count = group["checksum"][()].tolist()
+    if count != start:  # a write that failed has got as far as that
+        before = zlib.crc32(np.ascontiguousarray(group["list"][:start]).data)
+    group["checksum"][()] = zlib.crc32(np.ascontiguousarray(events).data, before), end
+    group.file.flush()
+    group["count"][()] = end
+
+
+def read_events(file: h5py.File) -> Events:
+    """Return the events in a result file; none if it was written without them."""
+    if "events" not in file:
+        return Events(np.empty(0, EVENT))
+    group = file["events"]
+    log = group["list"][: int(group["count"][()])].astype(EVENT, copy=False)
+    checksum, count = group["checksum"][()].tolist()
+    if count == len(log) and checksum != zlib.crc32(np.ascontiguousarray(log).data):
+        raise ValueError("the events do not agree with their checksum")
+    sources = [EventSource(*item) for item in json.loads(group["sources"][()].tobytes())]
+    if len(log) and not 0 <= log["block"].min() <= log["block"].max() < len(sources):
+        raise ValueError("an event has no source")
+    kinds = {(block, crossing): name for block, crossing, name in json.loads(group["kinds"][()])}
+    return Events(_sort(log), sources, int(group["total"][()]), group["totals"][()], kinds)
+
+
+def _sort(log: NDArray[Any]) -> NDArray[Any]:
+    """Return events in the order of time: in one tick, blocks come one after the other."""
+    log = log[np.argsort(log["time"], kind="stable")]
+    log.flags.writeable = False
+    return log
+
+
+def write_events(file: h5py.File, path: Path, events: Events) -> None:
+    """Write all events of a result into a new file, which has a place for them."""
+    log = EventLog(events.blocks)
+    log.append(events.log)
+    log.kinds = dict(events.kinds)
+    log.total = events.total
+    if events.totals is not None:
+        log.totals = events.totals
+    log.write(file, path)

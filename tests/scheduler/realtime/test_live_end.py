@@ -1,0 +1,189 @@
+"""How a real-time run ends, and what its report and result say."""
+
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from biella import BlockError, Diagram, run_realtime, simulate
+from biella.blocks import (
+    Compare,
+    Constant,
+    Expression,
+    Port,
+    PythonBlock,
+    Stop,
+)
+from biella.errors import DeviceError, OverrunError
+from biella.scheduler.results._result import Result
+from biella.scheduler.results._signals import ResultError
+
+from .live_runs import in_a_process, loop, processes, start_bound, wait_until
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def end_processes():
+    """Leave none behind, also after a failure or a time limit."""
+    yield
+    while processes:
+        with processes.pop() as process:
+            process.kill()
+
+
+def test_a_report_of_a_run_that_goes_on_and_of_one_that_is_over():
+    with run_realtime(loop(), profile=True) as run:
+        wait_until(lambda: run.tick > 50)
+        assert "so far" in str(run.report())
+        result = run.stop()
+    text = str(run.report())
+    assert text == str(result.realtime_report())
+    assert "it ended: stopped" in text and "p99.9" in text
+    blocks = result.info["realtime"]["blocks"]
+    assert set(blocks) == {"ref", "pid", "plant", "realtime"}
+    assert all(block["count"] == result.info["ticks"] for block in blocks.values())
+    whole = sum(block["total"] for block in blocks.values())
+    assert 0.0 < whole <= result.info["realtime"]["execution"]["total"]
+    with pytest.raises(ResultError, match="not of a real-time run"):
+        simulate(loop(), 0.01).realtime_report()
+
+
+def test_a_stop_block_and_the_end_time_are_ordinary_ends():
+    d = loop()
+    d.connect(d["plant"], d.add(Compare(">", 0.3), name="far"))
+    d.connect(d["far"], d.add(Stop("far enough"), name="stop"))
+    expected = simulate(d, 5.0)
+    result = run_realtime(d, clock="free").wait()
+    assert np.array_equal(result["plant"], expected["plant"])
+    assert result.info["stopped"] == expected.info["stopped"]
+    assert result.info["realtime"]["end"] == "stop"
+
+
+def test_a_value_that_is_not_finite_ends_the_run_with_its_result():
+    d = Diagram("nan", step=1e-3)
+    root = d.add(Expression("sqrt(1 - t * 100)"), name="root")
+    assert root
+    with pytest.raises(BlockError, match=r"`root` .* not finite") as caught:
+        run_realtime(d, 1.0).wait()
+    assert caught.value.result is not None
+    assert caught.value.result.length == 11
+    assert caught.value.result.info["realtime"]["end"] == "error"
+
+
+def test_an_exception_in_a_block_ends_the_run_and_is_reported_once():
+    class Picky(PythonBlock):
+        def __init__(self):
+            super().__init__(outputs=[Port("y")], period=1e-3)
+
+        def output(self, t, x, u):
+            if t > 0.01:
+                raise ValueError("no more")
+            return t
+
+    d = Diagram("python", step=1e-3)
+    d.add(Picky(), name="picky")
+    with (
+        pytest.raises(BlockError, match=r"`picky`.* raised ValueError .*: no more"),
+        run_realtime(d),
+    ):
+        time.sleep(0.2)
+    with run_realtime(d) as run, pytest.raises(BlockError):
+        run.wait()
+    assert run.result.length == 11
+
+
+def test_too_many_overruns_end_the_run():
+    class Slow(PythonBlock):
+        def __init__(self):
+            super().__init__(outputs=[Port("y")], period=1e-3)
+
+        def output(self, t, x, u):
+            time.sleep(5e-3)
+            return t
+
+    d = Diagram("slow", step=1e-3)
+    d.add(Slow(), name="slow")
+    with pytest.raises(OverrunError, match="limit 0") as caught:
+        run_realtime(d, 1.0, overrun="stop").wait()
+    assert caught.value.result is not None
+    assert caught.value.result.info["ticks"] == 1
+    with pytest.raises(OverrunError, match="4 in a row, limit 3") as caught:
+        run_realtime(d, 1.0, overrun="slip", max_consecutive_overruns=3, warmup_ticks=5).wait()
+    assert caught.value.result is not None
+    report = caught.value.result.info["realtime"]
+    assert report["ticks"] == 9 and report["overruns"] == 4 and report["overruns_in_warmup"] == 5
+    result = run_realtime(d, 0.01, profile=True).wait()
+    assert result.info["realtime"]["overruns"] == 10
+    assert result.info["realtime"]["skipped"] >= 40
+    assert result.info["realtime"]["blocks"]["slow"]["min"] >= 5e-3
+
+
+def test_a_device_that_ends_the_run_is_an_error_with_a_result(monkeypatch):
+    run, device, binding = start_bound(monkeypatch, [(1, 1.0), (2, 1e10)], {})
+    with pytest.raises(DeviceError, match="exceeds its limit") as caught:
+        run.wait()
+    assert caught.value.result is not None
+    assert caught.value.result.info["realtime"]["end"] == "device"
+    assert device.safe_sent == [-7.0] * 3 and binding.closed
+    device.__exit__()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1.2 MB."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "x", tmp_path]).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+@pytest.mark.parametrize("limit", ["disk", "size"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_factory):
+    """There is room for the head of a file, but for no row."""
+    folder = tmp_path_factory.mktemp("log")
+    (folder / "d.py").write_text(
+        "import live_runs\n\n\ndef diagram():\n    return live_runs.loop()\n"
+    )
+    target = request.getfixturevalue("small_disk") if limit == "disk" else folder
+    log = target / "log.h5"
+    if earlier:
+        Result.from_arrays([0.0], {"y": [7.0]}).to_hdf5(log)
+    if limit == "disk":
+        (target / "other").write_bytes(bytes(400_000))
+    process = in_a_process(f"""
+        import resource
+        from biella.cli import main
+        if {limit == "size"}:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, 900_000))
+        sys.exit(main(["run-realtime", {str(folder / "d.py")!r}, "--until", "0.2",
+                       "--log", {str(log)!r}]))
+    """)
+    out, errors = process.communicate()
+    assert process.returncode == 1, errors
+    assert "wrote" not in out
+    why = "the disk is full" if limit == "disk" else "larger than the system allows"
+    assert "0 of 201 rows are recorded" in errors and why in errors
+    assert "lost: t = 0 to 0.2 s." in errors
+    if earlier:
+        assert f"`{log}` still contains the earlier recording" in errors
+        assert Result.from_hdf5(log)["y"].tolist() == [7.0]
+        log = log.with_name("log.new.h5")
+        assert f"recorded in `{log}`" in errors
+    info = Result.from_hdf5(log).info
+    assert info["recording"] in errors
+    assert info["realtime"]["rows_lost"] == 201
+
+
+def test_the_end_of_a_canceled_run_without_deadlines_is_recorded():
+    """The loop is ahead of the recorder then: their pipe is full."""
+    d = Diagram("fast", step=1e-2)
+    d.add(Constant(1.0), name="c")
+    for _ in range(5):
+        run = run_realtime(d, clock="free")
+        wait_until(lambda run=run: run.tick > 3000)
+        result = run.stop()
+        assert result.info["realtime"]["rows_lost"] == 0
+        assert result.length == result.info["ticks"] + 1

@@ -78,7 +78,7 @@ BL_SHARED enum { MACHINE_DEEPEST = 32, MACHINE_MOST_INPUTS = 256, MACHINE_MOST_R
 typedef struct {
     const bl_block *b;
     const int32_t *head, *states, *transitions, *children, *words;
-    double *started, *stepped; /* whether the initial states were entered; when the last step was committed */
+    double *started; /* whether the initial states were entered */
     double *before; /* event inputs at the last step */
     double *current, *last; /* of each exclusive state, its active child and the last one that was active; -1: none */
     double *since; /* of each state, when it was entered */
@@ -91,7 +91,7 @@ typedef struct {
 } machine_view;
 
 static int64_t machine_memory(const int32_t *head) {
-    return 2 + (int64_t)head[MACHINE_EVENTS] + 3 * (int64_t)head[MACHINE_STATES] + head[MACHINE_VARIABLES];
+    return 1 + (int64_t)head[MACHINE_EVENTS] + 3 * (int64_t)head[MACHINE_STATES] + head[MACHINE_VARIABLES];
 }
 
 static const int32_t *state_record(const machine_view *m, int32_t s) { return m->states + s * MACHINE_STATE_FIELDS; }
@@ -108,8 +108,7 @@ static void machine_open(const bl_block *b, double *memory, double t, machine_vi
     m->only_events = m->is_event = false;
     if (!memory) return; /* only the tables are read */
     m->started = memory;
-    m->stepped = memory + 1;
-    m->before = memory + 2;
+    m->before = memory + 1;
     m->current = m->before + head[MACHINE_EVENTS];
     m->last = m->current + head[MACHINE_STATES];
     m->since = m->last + head[MACHINE_STATES];
@@ -133,9 +132,11 @@ static const bl_modes MACHINE_UNLOCATED = {0};
 static void run_program(machine_view *m, int32_t s, int32_t first, int32_t count, const bl_modes *modes) {
     if (count == 0) return;
     m->verdict = 0.0;
-    if (m->head[MACHINE_USES_ELAPSED]) { /* at ticks, a whole number of sample times */
+    if (m->head
+            [MACHINE_USES_ELAPSED]) { /* at a sample a whole number of sample times; within a step not rounded, so that waits end on time */
         const double elapsed = m->t - m->since[s], ticks = nearbyint(elapsed / m->b->dt);
-        m->elapsed = fabs(elapsed - ticks * m->b->dt) <= 1e-6 * m->b->dt ? ticks * m->b->dt : elapsed;
+        const bool is_whole = fabs(elapsed - ticks * m->b->dt) <= 1e-6 * m->b->dt;
+        m->elapsed = is_whole && !m->is_event && !*m->b->integrates ? ticks * m->b->dt : elapsed;
     }
     bl_formula_run(m->words + first, count, m->t, m->ports, m->b->p, m->stores, modes);
 }
@@ -377,14 +378,22 @@ static bool is_range(int64_t first, int64_t count, int64_t end) {
     return first >= 0 && count >= 0 && first <= end && count <= end - first;
 }
 
-static bool check_program(const machine_view *m, const int32_t *range, const bl_formula_reach *reach) {
-    return is_range(range[0], range[1], m->head[MACHINE_WORDS]) &&
+/* What programs reach: guards store their verdict only, actions store variables only. `words` counts those of all programs. */
+typedef struct {
+    bl_formula_reach guard, action;
+    int64_t words;
+} machine_reach;
+
+static bool check_program(const machine_view *m, const int32_t *range, const bl_formula_reach *reach, int64_t *words) {
+    /* Programs do not overlap: else the time to check them would grow with their number times their length. */
+    *words += range[1];
+    return *words <= m->head[MACHINE_WORDS] && is_range(range[0], range[1], m->head[MACHINE_WORDS]) &&
            (range[1] == 0 || bl_formula_check(m->words + range[0], range[1], reach));
 }
 
 static bool is_within(const machine_view *m, int32_t s, int32_t ancestor) { return child_toward(m, ancestor, s) >= 0; }
 
-static bool check_state(const machine_view *m, int32_t s, const bl_formula_reach *reach) {
+static bool check_state(const machine_view *m, int32_t s, machine_reach *reach) {
     const int32_t *head = m->head, *state = state_record(m, s);
     const int32_t type = state[MACHINE_STATE_TYPE], first = state[MACHINE_STATE_CHILD],
                   count = state[MACHINE_STATE_CHILD_COUNT], parent = state[MACHINE_STATE_PARENT];
@@ -413,11 +422,12 @@ static bool check_state(const machine_view *m, int32_t s, const bl_formula_reach
     if (state[MACHINE_STATE_REGION] < -1 || state[MACHINE_STATE_REGION] >= head[MACHINE_REGIONS] ||
         (state[MACHINE_STATE_REGION] >= 0 && parent < 0))
         return false;
-    return check_program(m, state + MACHINE_STATE_ENTRY, reach) &&
-           check_program(m, state + MACHINE_STATE_DURING, reach) && check_program(m, state + MACHINE_STATE_EXIT, reach);
+    return check_program(m, state + MACHINE_STATE_ENTRY, &reach->action, &reach->words) &&
+           check_program(m, state + MACHINE_STATE_DURING, &reach->action, &reach->words) &&
+           check_program(m, state + MACHINE_STATE_EXIT, &reach->action, &reach->words);
 }
 
-static bool check_transition(const machine_view *m, const int32_t *out, const bl_formula_reach *reach) {
+static bool check_transition(const machine_view *m, const int32_t *out, machine_reach *reach) {
     const int32_t *head = m->head;
     const int32_t states = head[MACHINE_STATES], source = out[MACHINE_OUT_SOURCE], target = out[MACHINE_OUT_TARGET],
                   scope = out[MACHINE_OUT_SCOPE],
@@ -428,7 +438,8 @@ static bool check_transition(const machine_view *m, const int32_t *out, const bl
     if (target >= 0 && (state_record(m, scope)[MACHINE_STATE_TYPE] != MACHINE_EXCLUSIVE ||
                         !is_within(m, source, scope) || !is_within(m, target, scope)))
         return false;
-    return check_program(m, out + MACHINE_OUT_GUARD, reach) && check_program(m, out + MACHINE_OUT_ACTION, reach);
+    return check_program(m, out + MACHINE_OUT_GUARD, &reach->guard, &reach->words) &&
+           check_program(m, out + MACHINE_OUT_ACTION, &reach->action, &reach->words);
 }
 
 /* Crossing functions of the guard that has the most. */
@@ -465,9 +476,12 @@ static int state_machine_check(const bl_block *b) {
     }
     widths[b->u_count] = variables;
     widths[b->u_count + 1] = 1;
-    const int32_t stores[2] = {variables, 1};
-    const bl_formula_reach reach = {
-        .u_width = widths, .y_width = stores, .u_count = b->u_count + 2, .y_count = 2, .p_count = b->p_count};
+    /* A program that reads the time in a state needs it to be computed. */
+    const int32_t variables_only[2] = {variables, 0}, verdict_only[2] = {0, 1},
+                  ports = b->u_count + 1 + (head[MACHINE_USES_ELAPSED] != 0);
+    machine_reach reach = {.guard = {.u_width = widths, .y_width = verdict_only, .u_count = ports, .y_count = 2},
+                           .action = {.u_width = widths, .y_width = variables_only, .u_count = ports, .y_count = 2}};
+    reach.guard.p_count = reach.action.p_count = b->p_count;
     machine_view m;
     machine_open(b, NULL, 0.0, &m);
     for (int32_t s = 0; s < head[MACHINE_STATES]; s++) { /* parents come first: nothing below walks in circles */
@@ -514,16 +528,15 @@ static int state_machine_init(bl_block *b, double t) {
 static int state_machine_output(bl_block *b, double t) {
     machine_view m;
     machine_open(b, b->z, t, &m);
-    m.is_event = *b->offset != 0.0;
+    const bool is_event = m.is_event = *b->offset != 0.0 || *b->integrates;
     /* While a step is integrated, the machine stays in the states of its start. Modes that are kept at a tick, for a linearization, are
        those of guards that have been decided: the step of the tick is taken with them. */
-    const bool is_kept =
-        b->modes.mode && *b->modes.decision == BL_KEEP && *m.started != 0.0 && t - *m.stepped < b->dt * (1.0 - 1e-6);
+    const bool is_kept = *b->integrates && !(b->modes.mode && *b->modes.decision == BL_DECIDE);
     if (b->i[MACHINE_FEEDTHROUGH] && !is_kept && !stays(&m)) {
         bool changed;
         memcpy(b->w, b->z, (size_t)b->z_count * sizeof(double));
         machine_open(b, b->w, t, &m);
-        m.is_event = *b->offset != 0.0;
+        m.is_event = is_event;
         const int status = machine_step(&m, &changed);
         if (status != BL_OK) return status;
     }
@@ -535,7 +548,6 @@ static int state_machine_update(bl_block *b, double t) {
     machine_view m;
     bool changed;
     machine_open(b, b->z, t, &m);
-    *m.stepped = t;
     return stays(&m) ? BL_OK : machine_step(&m, &changed);
 }
 
@@ -544,7 +556,6 @@ static int state_machine_event(bl_block *b, double t) {
     bool changed;
     machine_open(b, b->z, t, &m);
     m.is_event = true;
-    *m.stepped = t;
     if (stays(&m)) return BL_UNCHANGED;
     const int status = machine_step(&m, &changed);
     return status != BL_OK || changed ? status : BL_UNCHANGED;
@@ -589,6 +600,7 @@ const bl_kernel bl_kernels_state_machine[] = {
      .update = state_machine_update,
      .crossing_count = state_machine_crossing_count,
      .crossings = state_machine_crossings,
-     .event = state_machine_event},
+     .event = state_machine_event,
+     .remembers = 1}, /* `during`, emitted events and chains of transitions take effect at ticks */
     {.name = 0},
 };

@@ -282,12 +282,14 @@ double bl_after_tick(const bl_engine *e, double time) {
 int bl_advance_states(bl_engine *e, double t, double h, double end) {
     if (e->layout.states == 0) return BL_OK;
     int status = BL_OK;
+    e->integrates = 1;
     if ((bl_has_events(e) && !e->frozen) || e->relative_tolerance > 0.0 || e->parts > 1) {
         status = bl_integrate_within_tick(e, t, h);
     } else {
         status = bl_evaluate_derivatives(e, t);
         if (status == BL_OK) status = bl_integrate(e, t, h);
     }
+    e->integrates = 0;
     if (status != BL_OK) return status;
     const int64_t tick = e->tick;
     const double offset = e->offset;

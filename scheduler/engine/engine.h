@@ -278,6 +278,7 @@ struct bl_engine {
     double *stages; /* solver's work space */
     bl_decision decision;
     int32_t parts; /* of an integration step: 1, but in an error estimate */
+    unsigned char integrates; /* whether a step is being integrated */
     bool frozen; /* whether modes are kept, in ticks too: bl_freeze_modes */
     double *mode, *crossing, *crossing_a, *crossing_b; /* crossing_count each: see events.c */
     double *step_start; /* states at the start of the step being tried */

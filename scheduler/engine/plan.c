@@ -441,6 +441,7 @@ static int load_blocks(bl_loader *l) {
         block->message = e->block_message;
         block->offset = &e->offset;
         block->engine = e;
+        block->integrates = &e->integrates;
         block->parts = &e->parts;
         const int64_t period = record[BLOCK_RATE] < 2 ? 1 : e->rates[record[BLOCK_RATE]].period;
         block->dt = (double)period * e->step;

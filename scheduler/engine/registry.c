@@ -16,6 +16,7 @@ const bl_kernel *bl_find_kernel(const char *name) {
 static bl_block make_block(const bl_shape *shape) {
     static const double at_tick = 0.0;
     static const int32_t whole = 1;
+    static const unsigned char no_step = 0;
     return (bl_block){
         .u_width = shape->u_width,
         .u_count = shape->u_count,
@@ -29,6 +30,7 @@ static bl_block make_block(const bl_shape *shape) {
         .index = -1,
         .dt = 1.0,
         .offset = &at_tick,
+        .integrates = &no_step,
         .parts = &whole,
     };
 }

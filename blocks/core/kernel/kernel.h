@@ -120,6 +120,7 @@ struct bl_block {
     int32_t index;           /* position in the plan */
     double dt;               /* this block's sample time, or the base step if it is continuous */
     const double *offset;    /* seconds since the last tick: 0 at a tick, else a run has stopped within one */
+    const unsigned char *integrates; /* 1 while a step is integrated: operations of a tick are complete */
     const int32_t *parts;    /* an internal solver divides each of its steps by this: 1, but in an error estimate */
     const unsigned char *u_held; /* for a block with `advance`: of each input port, a bl_held */
     const bl_host_call *host;

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import random
 import time
 
@@ -365,3 +366,50 @@ def test_kept_modes_show_the_states_of_the_tick():
             free = instance.derivatives()
             with instance.frozen_modes():
                 np.testing.assert_array_equal(instance.derivatives(), free)
+
+
+SOLVERS = [("rk4", None), ("dopri5", None), ("dopri5", 1e-9), ("radau5", None), ("radau5", 1e-9)]
+
+
+@pytest.mark.parametrize(("solver", "tolerance"), SOLVERS)
+@pytest.mark.parametrize("kind", ["during", "emit", "chain"])
+def test_what_changes_at_ticks_is_held_in_between(solver, tolerance, kind):
+    """The integral of an output that changes at ticks only is the sum of its values times h."""
+    emits = ["alarm"] if kind == "emit" else []
+    machine = StateMachine(inputs=["x"], outputs=["n"], emits=emits, continuous=True)
+    first = machine.state("first", during={"n": "n + 1"} if kind == "during" else {})
+    if kind == "emit":  # at every second tick
+        other = machine.state("other")
+        machine.transition(first, other, when="x > -1", emit="alarm")
+        machine.transition(other, first, when="x > -1")
+    if kind == "chain":
+        states = [first, *(machine.state(f"s{k}", n=k) for k in range(1, 5))]
+        for one, two in itertools.pairwise(states):
+            machine.transition(one, two, when="x > -1")
+    if kind == "during":  # a guard to locate, which is never enabled
+        machine.transition(first, first, when="x > 1e9")
+    d = Diagram("counting", step=0.1, solver=solver, tolerance=tolerance)
+    x = d.add(Integrator(), "x")
+    block = d.add(machine, "machine", x=x)
+    name = "alarm" if kind == "emit" else "n"
+    d.chain(block[name], d.add(Expression("1*n"), "real"), x)
+    result = simulate(d, 0.8)
+    shown = result[f"machine.{name}"]
+    assert len(set(shown)) > 1
+    expected = 0.1 * np.concatenate([[0.0], np.cumsum(shown[:-1])])
+    np.testing.assert_allclose(result["x"], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("wait", [0.01, 0.0104])
+def test_a_wait_that_begins_within_a_tick_ends_on_time(wait):
+    """Also where it is a whole number of ticks: to the 1e-10 s of event times."""
+    machine = StateMachine(inputs=["x"], outputs=["u"], continuous=True)
+    a, b, c = machine.state("a", u=1), machine.state("b", u=2), machine.state("c", u=3)
+    machine.transition(a, b, when="x > 0.01234567")
+    machine.transition(b, c, after=wait)
+    d = Diagram("wait", step=1e-3, solver="dopri5", tolerance=1e-12)
+    x = d.add(Integrator(), "x")
+    block = d.add(machine, "machine", x=x)
+    d.connect(block["u"], x)
+    times = [event.time for event in simulate(d, 0.03).events]
+    np.testing.assert_allclose(times, [0.01234567, 0.01234567 + wait], rtol=0, atol=1e-10)

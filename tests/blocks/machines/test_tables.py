@@ -86,3 +86,58 @@ def test_children_listed_twice_are_refused():
     table[children + 2] = 2
     with pytest.raises(PlanError):
         open_with(plan, table)
+
+
+def make_timed() -> StateMachine:
+    """Return a machine with one transition, whose guard is the first of its programs."""
+    machine = StateMachine(inputs=["x"], outputs=["n"])
+    a, b = machine.state("a", n=1), machine.state("b", during={"n": 3})
+    machine.transition(a, b, when="elapsed > x")
+    return machine
+
+
+def find_fields(machine: StateMachine, first: int) -> tuple[int, int, int]:
+    """Return where the records of transitions, the children and the words begin."""
+    states = len(list(machine.chart.walk()))
+    outs = first + _contract.MACHINE_HEAD + _contract.MACHINE_STATE_FIELDS * states
+    children = outs + _contract.MACHINE_OUT_FIELDS * len(machine.transitions)
+    return outs, children, children + states - 1
+
+
+def test_the_time_in_a_state_is_read_only_where_it_is_computed():
+    machine = make_timed()
+    plan = make_plan(machine)
+    table, first = table_of(plan, machine)
+    open_with(plan, table).close()
+    table[first + _contract.MACHINE_USES_ELAPSED] = 0
+    with pytest.raises(PlanError):
+        open_with(plan, table)
+
+
+@pytest.mark.parametrize("program", ["guard", "action"])
+def test_guards_store_a_verdict_and_actions_store_variables(program):
+    """A guard that assigned a variable would change the state whenever outputs are evaluated."""
+    machine = make_timed()
+    plan = make_plan(machine)
+    table, first = table_of(plan, machine)
+    _, _, words = find_fields(machine, first)
+    # INPUT elapsed, INPUT x, GREATER, STORE (1, 0); then CONSTANT 1, STORE (0, 0).
+    store = words + (7 if program == "guard" else 13)
+    assert table[store] == _contract.BL_FORMULA_STORE
+    assert table[store + 1 : store + 3].tolist() == [program == "guard", 0]
+    table[store + 1] = program != "guard"
+    with pytest.raises(PlanError):
+        open_with(plan, table)
+
+
+def test_programs_that_overlap_are_refused():
+    """The time to check them would grow with their number times their length."""
+    machine = make_timed()
+    plan = make_plan(machine)
+    table, first = table_of(plan, machine)
+    record = first + _contract.MACHINE_HEAD + 2 * _contract.MACHINE_STATE_FIELDS  # of state b
+    entry, during = record + _contract.MACHINE_STATE_ENTRY, record + _contract.MACHINE_STATE_DURING
+    assert table[entry + 1] == 0 and table[during + 1] > 0
+    table[entry : entry + 2] = table[during : during + 2]
+    with pytest.raises(PlanError):
+        open_with(plan, table)

@@ -216,6 +216,14 @@ int bl_evaluate_minor(bl_engine *e, double t) {
     return bl_run_program(e, &e->minor, t, true);
 }
 
+/* Under error control crossing functions are those of the last stage: blocks whose outputs are constant are evaluated too. */
+int bl_evaluate_stage(bl_engine *e, double t) {
+    if (e->decision != BL_KEEP || e->relative_tolerance > 0.0) return bl_evaluate_minor(e, t);
+    bl_follow_inputs(e, t);
+    if (e->followed) bl_coupling_follow(e, t);
+    return bl_run_program(e, &e->stage_program, t, true);
+}
+
 int bl_evaluate_derivatives(bl_engine *e, double t) {
     for (int64_t s = 0; s < e->derivatives.segment_count; s++) {
         const bl_segment *segment = &e->derivatives.segments[s];

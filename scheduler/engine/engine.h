@@ -238,6 +238,7 @@ struct bl_engine {
     bl_loop *loops;
     int32_t loop_count;
     bl_program major, minor;
+    bl_program stage_program; /* the part of `minor` that changes while a step is integrated with kept modes */
     bl_program crossing_program; /* the part of `minor` that crossing functions depend on */
     bl_block **located; /* blocks with crossing functions, in the order of `crossing` */
     bl_block **apart; /* those that evaluate them apart from their outputs */
@@ -341,6 +342,8 @@ double bl_after_tick(const bl_engine *e, double time);
 /* Sets the inputs that have derivatives to their values at t. */
 void bl_follow_inputs(bl_engine *e, double t);
 int bl_evaluate_minor(bl_engine *e, double t);
+/* The same in a stage of a step: only what may have changed since its start. */
+int bl_evaluate_stage(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
 /* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
 int bl_evaluate_held(bl_engine *e, double t);
@@ -389,6 +392,8 @@ static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count 
 void bl_take_over(bl_engine *e, const bl_engine *from);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
+/* stages.c: marks the blocks that `stage_program` calls; of a loop, all or none. */
+int bl_find_stage_blocks(bl_engine *e, bool *needed);
 /* plan.c: zeros that bl_close frees; NULL if there is no memory. */
 void *bl_allocate(bl_engine *e, int64_t count, size_t element);
 /* registry.c */

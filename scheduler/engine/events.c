@@ -144,7 +144,7 @@ static int run_apart(bl_engine *e, double t) {
 static int evaluate_crossings(bl_engine *e, double t) {
     bl_follow_inputs(e, t);
     const int status = bl_run_program(e, &e->crossing_program, t, true);
-    return status == BL_OK ? run_apart(e, t) : status;
+    return status == BL_OK && e->apart_count > 0 ? run_apart(e, t) : status;
 }
 
 /* The blocks of an inactive subsystem are not evaluated. What their crossing functions were last, perhaps in a step that failed or
@@ -159,10 +159,12 @@ static void clear_inactive(bl_engine *e) {
 
 typedef enum { WITHIN, BEYOND, NOT_FINITE } bl_reach;
 static bl_reach judge_crossings(const bl_engine *e) {
+    const double *crossing = e->crossing, *end = crossing + e->crossing_count;
+    while (crossing != end && *crossing >= 0.0) crossing++; /* as a rule all */
     bl_reach reach = WITHIN;
-    for (int64_t k = 0; k < e->crossing_count; k++) {
-        if (isnan(e->crossing[k])) return NOT_FINITE;
-        if (e->crossing[k] < 0.0) reach = BEYOND;
+    for (; crossing != end; crossing++) {
+        if (isnan(*crossing)) return NOT_FINITE;
+        if (*crossing < 0.0) reach = BEYOND;
     }
     return reach;
 }
@@ -566,7 +568,7 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     const int status = try_event_step(e, t, h, false, &taken);
     if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN)) return integrate_in_steps(e, t, h, taken);
     bl_expect_jump(e);
-    const int settled = status == BL_OK ? settle_at_stop(e, find_end(e, t, h)) : status;
+    const int settled = status == BL_OK && e->settling_count > 0 ? settle_at_stop(e, find_end(e, t, h)) : status;
     e->decision = BL_DECIDE;
     return settled;
 }

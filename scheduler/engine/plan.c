@@ -997,6 +997,27 @@ static int load_events(bl_loader *l) {
     return BL_OK;
 }
 
+/* The entries of section MINR whose blocks change while a step is integrated. */
+static int load_stages(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *entries = NULL;
+    int32_t *kept = NULL;
+    int64_t n = 0, count = 0;
+    bool *needed = NULL;
+    TRY(find_section(l, "MINR", 4, &entries, &n));
+    TRY(allocate(l, n, sizeof(int32_t), &kept));
+    TRY(allocate(l, e->block_count, sizeof(bool), &needed));
+    if (bl_find_stage_blocks(e, needed) != BL_OK) return BL_ERROR_MEMORY;
+    for (int64_t k = 0; k < n / 2; k++) {
+        const int32_t type = entries[2 * k], index = entries[2 * k + 1];
+        const bl_calls *body = type == ENTRY_LOOP ? &e->loops[index].body : NULL;
+        if (body ? body->call_count > 0 && !needed[body->calls[0].block->index] : !needed[index]) continue;
+        kept[2 * count] = type;
+        kept[2 * count++ + 1] = index;
+    }
+    return load_entries(l, kept, count, PROGRAM_MINOR, &e->stage_program);
+}
+
 /* Room for the events of a tick: those that are located, and those that blocks with an internal solver note. */
 static int make_log(bl_loader *l) {
     bl_engine *e = l->e;
@@ -1184,6 +1205,7 @@ static int load(bl_loader *l) {
     TRY(load_exchanges(l));
     TRY(collect_operations(l));
     TRY(load_events(l));
+    TRY(load_stages(l));
     TRY(make_log(l));
     TRY(load_idle_modes(l));
     TRY(find_step_ends(l));

@@ -265,7 +265,11 @@ static int latch_update(bl_block *b, double t) {
 }
 
 const bl_kernel bl_kernels_logic[] = {
-    {.name = "compare", .check = compare_check, .output = compare_output, .crossing_count = compare_crossings},
+    {.name = "compare",
+     .check = compare_check,
+     .output = compare_output,
+     .crossing_count = compare_crossings,
+     .constant_in_mode = 1},
     {.name = "logic", .check = logic_check, .output = logic_output},
     {.name = "switch", .check = switch_check, .output = switch_output},
     {.name = "multiport_switch",

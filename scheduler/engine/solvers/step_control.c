@@ -7,7 +7,7 @@
 
 int bl_evaluate_at(bl_engine *e, double t) {
     bl_count(e, BL_SOLVER_EVALUATIONS);
-    const int status = bl_evaluate_minor(e, t);
+    const int status = bl_evaluate_stage(e, t);
     return status == BL_OK ? bl_evaluate_derivatives(e, t) : status;
 }
 

@@ -87,6 +87,8 @@ static void use_kernel(bl_engine *e, int32_t block, const bl_kernel *kernel) {
     e->kernels[block] = kernel;
     replace_calls(&e->major.calls, block, kernel->output);
     replace_calls(&e->minor.calls, block, kernel->output);
+    replace_calls(&e->stage_program.calls, block, kernel->output);
+    replace_calls(&e->crossing_program.calls, block, kernel->output);
     for (int32_t k = 0; k < e->loop_count; k++) replace_calls(&e->loops[k].body, block, kernel->output);
     for (int32_t k = 0; k < e->coupling_count; k++)
         replace_calls(&e->couplings[k].program.calls, block, kernel->output);

@@ -14,6 +14,7 @@ from biella.blocks import (
     Integrator,
     Port,
     RealTime,
+    Relay,
     Sign,
     Sine,
     UnitDelay,
@@ -428,3 +429,17 @@ def test_events_and_fallbacks_are_counted_during_the_run_and_in_the_report():
     assert f"{counts['events']} events located; {counts['unlocated']} ticks with too many" in text
     with pytest.raises(BiellaError, match="cannot be overridden"):
         run.override("solver.events", 0.0)
+
+
+def test_an_override_holds_at_the_end_of_a_step_too():
+    """Crossing functions are evaluated there: with the block's own output the relay switches."""
+    d = Diagram("override", step=1e-3, solver="rk4")
+    x = d.add(Integrator(2.0), name="x")
+    relay = d.add(Relay(1.0, 0.5), name="relay")
+    d.connect(d.add(Constant(0.0), name="rate"), x)
+    d.chain(x, d.add(Gain(1.0), name="g"), relay, d.add(Integrator(), name="sum"))
+    with run_realtime(d) as run:
+        run.override("g", 0.0)
+        wait_until(lambda: np.asarray(run.latest("relay")) == 0.0)
+        result = run.stop()
+    assert len(result.events) == 0

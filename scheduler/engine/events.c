@@ -35,6 +35,10 @@ static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) 
 
 void bl_note_event(const bl_block *b, double t, int32_t crossing) { note_event(b->engine, t, b->index, crossing); }
 
+int64_t bl_event_limit(const bl_block *b) {
+    return b->engine->locates && !b->engine->frozen ? b->engine->max_events : 0;
+}
+
 void bl_note_unlocated(const bl_block *b) { bl_count_unlocated(b->engine, bl_time(b->engine), b->index); }
 
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark) {

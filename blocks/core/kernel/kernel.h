@@ -151,6 +151,9 @@ static inline int bl_decide(const bl_modes *modes, int32_t k, int now, double v)
    rolls that step back, the engine takes the event back too. `crossing`, which is not negative, distinguishes the events of a block.
    Of a block that notes more than BL_NOTED_EVENTS in a tick the others may only be counted. */
 void bl_note_event(const bl_block *b, double t, int32_t crossing);
+/* Most events that a block with `advance` should locate in a tick, of those that it can also integrate across; 0: none, because events
+   take effect at ticks. */
+int64_t bl_event_limit(const bl_block *b);
 /* Counts a tick of the block in which a discontinuity was not located. */
 void bl_note_unlocated(const bl_block *b);
 enum { BL_NOTED_EVENTS = 256 };

@@ -27,6 +27,7 @@ static double stop_beyond(const double *p, double x) {
 
 /* Modes: which stop it touches, 1 the upper and -1 the lower one, and whether that pushes. */
 enum { STOP_MODE_SIDE, STOP_MODE_PUSHES, STOP_MODES };
+_Static_assert((int)STOP_MODES <= (int)MB_ELEMENT_MODES, "room for its modes");
 
 static double stop_side(const bl_modes *modes, const double *p, double x) {
     const double lower = p[STOP_LOWER], upper = p[STOP_UPPER];

@@ -208,7 +208,8 @@ static void force_name(const mb_view *m, int32_t number, char *out) {
 }
 
 void mb_describe_event(const bl_block *b, const mb_view *m, int32_t crossing, char *text, size_t size) {
-    static const char *const KINDS[] = {"touches", "leaves", "rebounds", "sticks", "slips", "reverses", "law"};
+    static const char *const KINDS[] = {"touches",  "leaves", "rebounds", "sticks",  "slips",
+                                        "reverses", "law",    "pushes",   "releases"};
     _Static_assert(sizeof KINDS / sizeof *KINDS == MB_EVENT_KINDS, "a name for each kind");
     char name[MB_NAME_SIZE];
     const int32_t kind = crossing % MB_EVENT_KINDS, number = crossing / MB_EVENT_KINDS;

@@ -84,7 +84,8 @@ static double table_law(const mb_view *m, int32_t law, double x, double *rate, d
     const bool of_time = record[MB_LAW_OF] == MB_OF_TIME;
     const double *points = m->p + record[MB_LAW_P], *pieces = points + n;
     const bl_modes modes = law_modes(m, law);
-    const int32_t k = !modes.mode || (of_time && table_is_dense(points, n, m->whole))
+    const bool divided = of_time && m->head[MB_INTERNAL]; /* at points in time: steps/instants.c */
+    const int32_t k = !modes.mode || divided || (of_time && table_is_dense(points, n, m->whole))
                           ? table_piece(points, n, x)
                           : table_piece_by_mode(&modes, points, n, x, of_time ? TABLE_SLACK * m->whole : 0.0, of_time);
     *rate = *second = 0.0;

@@ -3,7 +3,6 @@
  * In the diagram's internal steps (continuous) the states are q and v, and the solver of the diagram integrates them; in its own
  * step they lie in the block's memory, and `advance` takes classical Runge–Kutta or implicit steps. All put q and v back on the
  * constraints after each step. */
-#include <float.h>
 #include <string.h>
 
 #include "blocks/multibody/kernel/multibody.h"
@@ -95,6 +94,16 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     modes->at_a = take(w, scratch, words);
     modes->at_b = take(w, scratch, words);
     modes->timed = (int32_t *)(void *)take(w, scratch, words);
+    mb_located *located = &m->located;
+    const int64_t own = head[MB_INTERNAL] != 0,
+                  most = own * (head[MB_WORDS] + head[MB_LAWS] + MB_ELEMENT_MODES * (int64_t)head[MB_FORCES]);
+    located->count = 0;
+    located->mode = take(w, scratch, most);
+    located->crossing = take(w, scratch, most);
+    located->before = take(w, scratch, most);
+    located->at_a = take(w, scratch, most);
+    located->at_b = take(w, scratch, most);
+    located->start = take(w, scratch, own * (nq + nv) + implicit * (MB_IMPLICIT_FLAGS + 2 * nv + rows + b->u_count));
     mb_implicit *s = &m->implicit;
     s->flags = take(z, memory, implicit * MB_IMPLICIT_FLAGS);
     s->rate = take(z, memory, implicit * nv);
@@ -838,8 +847,7 @@ void mb_note_step(mb_view *m, double t, double h, const double *x) {
     mb_keep_elements(m, t, x, x + m->nq);
 }
 
-/* What follows each explicit step of size h. */
-static int finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
+int mb_finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
     if (m->stick.count > 0 && mb_sticks(m) && !mb_hold_still(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     mb_note_step(m, t, h, x);
     mb_watch_motion_laws(m, t);
@@ -853,7 +861,7 @@ static int multibody_project(bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
     if (!mb_close_step(&m, t, b->x)) return mb_fail_step(b, &m, t, b->dt, b->x, b->x + m.nq);
-    const int status = finish_step(b, &m, t, b->dt, b->x);
+    const int status = mb_finish_step(b, &m, t, b->dt, b->x);
     if (status == BL_OK) mb_sample_shared(&m, t, b->x, b->x + m.nq, false);
     return status;
 }
@@ -892,112 +900,11 @@ static double multibody_next_instant(const bl_block *b, double t) {
     return mb_next_knot(&m, t);
 }
 
-/* From a step that ends at an instant of a law to its other side, where motion laws may have jumped. */
-static int pass_instant(bl_block *b, mb_view *m, const mb_instant *end, double t, double h, double *x) {
-    if (!end) return BL_OK;
-    m->law_from = end->after;
-    m->law_until = INFINITY;
-    if (m->head[MB_MOTION_LAWS] == 0 || mb_close_step(m, t, x)) return BL_OK;
-    return mb_fail_step(b, m, t, h, x, x + m->nq);
-}
-
-/* A classical Runge–Kutta step, up to its closed end. */
-static int explicit_step(bl_block *b, mb_view *m, double t, double h) {
-    const int64_t n = m->nq + m->nv;
-    const double nodes[4] = {0.0, 0.5, 0.5, 1.0};
-    double *x = m->internal_state, *start = x + n, *k = start + n, *trial = k + 4 * n;
-    memcpy(start, x, (size_t)n * sizeof(double));
-    for (int s = 0; s < 4; s++) {
-        double *slope = k + s * n;
-        for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
-        if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq)) return mb_fail_factor(b, m, t + nodes[s] * h);
-        mb_watch_iteration(m, t + nodes[s] * h);
-        mb_coordinate_rates(m, trial, trial + m->nq, slope);
-        memcpy(slope + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
-    }
-    for (int64_t i = 0; i < n; i++)
-        x[i] = start[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
-    return mb_close_step(m, t + h, x) ? BL_OK : mb_fail_step(b, m, t + h, h, x, x + m->nq);
-}
-
-/* An internal step of size h, of which it is a part; it begins (`jumped`) and ends at an instant of a law, or at none. */
-static int internal_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, const mb_instant *end) {
-    double *x = m->internal_state;
-    int status = BL_OK;
-    if (m->head[MB_INTEGRATOR] == MB_IMPLICIT) {
-        if (!mb_implicit_advance(b, m, t, h, part, jumped, x, x + m->nq))
-            return mb_fail_implicit(b, m, t, h, x, x + m->nq);
-        status = pass_instant(b, m, end, t + h, h, x);
-        if (status != BL_OK) return status;
-        if (!mb_carry_bearings(m, t + h, x, x + m->nq)) return mb_fail_factor(b, m, t + h);
-        mb_keep_turns(m, t + h, x, x + m->nq);
-        mb_keep_elements(m, t + h, x, x + m->nq);
-    } else if (m->rigid_count > 0) {
-        status = mb_rigid_advance(b, m, t, h);
-        if (status == BL_OK) status = pass_instant(b, m, end, t + h, h, x);
-        if (status != BL_OK) return status;
-    } else {
-        status = explicit_step(b, m, t, h);
-        if (status == BL_OK) status = pass_instant(b, m, end, t + h, h, x);
-        return status == BL_OK ? finish_step(b, m, t + h, h, x) : status;
-    }
-    mb_watch_motion_laws(m, t + h);
-    mb_count_thinned(m, t + h, x, x + m->nq);
-    return BL_OK;
-}
-
-enum { INSTANT_LIMIT = 64 }; /* in one internal step */
-static const double INSTANT_SLACK = 1e-9; /* of an internal step: an instant so near to one of its ends is there */
-
-/* The same, divided at the instants of laws. */
-static int divided_step(bl_block *b, mb_view *m, double t, double h, double part) {
-    const double slack = INSTANT_SLACK * h + 8.0 * DBL_EPSILON * fabs(t + h), since = t - slack, to = t + h + slack;
-    double done = 0.0, from = since;
-    bool jumped = false;
-    for (int count = 0; done < h;) {
-        mb_instant next;
-        m->law_until = INFINITY;
-        bool any = count < INSTANT_LIMIT && mb_next_instant(m, since, from, to, &next);
-        if (any && next.after <= t + done + slack) {
-            from = m->law_from = next.after;
-            jumped = true;
-            count++;
-            continue;
-        }
-        if (count == INSTANT_LIMIT) bl_note_unlocated(b);
-        const bool within = any && next.after < t + h - slack;
-        const double reached = within ? next.after - t : h;
-        if (any) m->law_until = next.before;
-        const int status =
-            internal_step(b, m, t + done, reached - done, part * (reached - done) / h, jumped, any ? &next : NULL);
-        if (status != BL_OK) return status;
-        if (within) bl_note_event(b, next.after, MB_EVENT_KINDS * next.law + MB_EVENT_LAW);
-        done = reached;
-        from = m->law_from;
-        jumped = any;
-        count++;
-    }
-    m->law_from = -INFINITY;
-    m->law_until = INFINITY;
-    return BL_OK;
-}
-
 /* The block's internal steps: implicit, or classical Runge–Kutta. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
     open_view(b, &m);
-    const int32_t substeps = m.head[MB_SUBSTEPS] * *b->parts;
-    const double h = dt / substeps;
-    const bool divides = mb_has_instants(&m);
-    m.since = t;
-    for (int32_t step = 0; step < substeps; step++) {
-        const double now = t + step * h;
-        const int status =
-            divides ? divided_step(b, &m, now, h, dt / b->dt) : internal_step(b, &m, now, h, dt / b->dt, false, NULL);
-        if (status != BL_OK) return status;
-    }
-    mb_sample_shared(&m, t + dt, m.internal_state, m.internal_state + m.nq, false);
-    return BL_OK;
+    return mb_advance(b, &m, t, dt);
 }
 
 static void multibody_diagnose(bl_block *b, int about, double t) {

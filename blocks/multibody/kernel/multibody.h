@@ -490,6 +490,18 @@ typedef struct {
     int32_t *timed;
 } mb_instant_search;
 
+/* Events of internal steps that modes decide; see steps/located.c. */
+typedef struct {
+    double *mode, *crossing, *before, *at_a, *at_b; /* work space: one for each mode */
+    double *start; /* work space: what a step changes */
+    int32_t count; /* of modes; 0: no such events are located */
+    int64_t left; /* events that may still be located in the tick */
+    bl_decision decision;
+    bool decided; /* whether modes are those of the present state */
+    bool counted; /* whether the tick is counted as one with events that are not located */
+} mb_located;
+enum { MB_ELEMENT_MODES = 2 }; /* no element has more */
+
 /* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
    the poses that were evaluated. */
 typedef struct {
@@ -554,6 +566,7 @@ typedef struct {
     double *power_work; /* work space for the power of one element: 6 of each link, nv */
     double *internal_state; /* q and v of a block with an internal solver, and its work space */
     mb_instant_search instant_search;
+    mb_located located;
     double law_from, law_until; /* laws are evaluated at times within these: see steps/instants.c */
     mb_implicit implicit;
     mb_joint_friction friction;
@@ -910,6 +923,8 @@ enum {
     MB_EVENT_SLIPS,
     MB_EVENT_REVERSES,
     MB_EVENT_LAW,
+    MB_EVENT_PUSHES, /* a stop or a compliant contact whose damping had made it stop pushing, before it parted */
+    MB_EVENT_RELEASES,
     MB_EVENT_KINDS
 };
 void mb_describe_event(const bl_block *b, const mb_view *m, int32_t crossing, char *text, size_t size);
@@ -925,12 +940,45 @@ bool mb_has_instants(const mb_view *m);
 /* The first after `from`, up to `to`, within an internal step that begins at `since`; returns whether there is one. */
 bool mb_next_instant(const mb_view *m, double since, double from, double to, mb_instant *found);
 
+/* blocks/multibody/kernel/steps/advance.c */
+/* What became of a step that was tried, and when: equations without a solution at `time`, an end that cannot be closed, iterations that
+   do not converge. */
+typedef enum { MB_TRIAL_TAKEN, MB_TRIAL_UNSOLVED, MB_TRIAL_OPEN, MB_TRIAL_DIVERGED } mb_outcome;
+typedef struct {
+    mb_outcome outcome;
+    double time;
+} mb_trial;
+int mb_advance(bl_block *b, mb_view *m, double t, double dt);
+/* An internal step of size h, which is `part` of a whole one; it begins (`jumped`) and ends at an instant of a law, or at none. */
+int mb_internal_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, const mb_instant *end);
+/* The same up to its end, which is on the constraints, without a message if it fails. */
+mb_trial mb_try_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped);
+/* What follows each accepted step of size h to t, but for rigid contacts. */
+int mb_end_step(bl_block *b, mb_view *m, double t, double h);
+/* From a step that ends at an instant of a law to its other side, where motion laws may have jumped; NULL: no instant. */
+int mb_pass_instant(bl_block *b, mb_view *m, const mb_instant *end, double t, double h);
+
+/* blocks/multibody/kernel/steps/located.c */
+/* Where `advance` begins: provides modes if events on states are located. */
+void mb_start_locating(const bl_block *b, mb_view *m);
+/* For the rest of the tick, which is counted. */
+void mb_stop_locating(const bl_block *b, mb_view *m);
+/* Counts the tick, once, as one with events that are not located. */
+void mb_count_unlocated(const bl_block *b, mb_view *m);
+/* Between these calls every evaluation decides modes anew. The second notes what has changed, if modes were decided before. */
+void mb_open_decision(mb_view *m);
+void mb_close_decision(const bl_block *b, mb_view *m, double t);
+/* As mb_internal_step, divided at events. */
+int mb_located_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, const mb_instant *end);
+
 /* blocks/multibody/kernel/steps/events.c */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 
 /* multibody.c */
 /* Projects the result of a step onto the constraints, and records the statistics of an accepted step. */
 int mb_close_step(mb_view *m, double t, double *x);
+/* What follows each explicit step of size h to t. */
+int mb_finish_step(bl_block *b, mb_view *m, double t, double h, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
 /* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of mb_find_wrenches. */
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);

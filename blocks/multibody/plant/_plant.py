@@ -96,7 +96,7 @@ class Plant(NativeBlock):
         own = mode == "internal"
         radius = _read_integrator(integrator, own, spectral_radius)
         _check_rigid_contacts(system, own, radius is not None)
-        _check_stiction(system, own)
+        _check_stiction(system)
         if own:
             self.has_internal_solver = self.takes_input_derivatives = True
         self.memory_holds = not own  # results of init, and the turn counts of angles
@@ -237,21 +237,23 @@ def _apart(parameters: Sequence[Parameter], shown: Sequence[Shown]) -> list[Para
     return found
 
 
-def _check_stiction(system: System, own: bool) -> None:
+def _check_stiction(system: System) -> None:
     name = next((element.name for element in system.elements if element.sticks), None)
     if name is None:
         return
-    if own:
-        raise DiagramError(
-            f"friction `{name}` sticks, which the solver of the diagram locates: take "
-            f"mode='continuous', or a smoothing_speed instead of static friction."
-        )
     other = next((e.name for e in system.elements if e.follows_reaction_of), None)
     if other is not None:
         raise DiagramError(
             f"friction `{name}` sticks and `{other}` is friction from reactions: they are not "
             f"solved together. Take a smoothing_speed instead of static friction for `{name}`, or "
             f"a given coulomb=… for `{other}`."
+        )
+    rigid = next((e.name for e in system.elements if e.is_rigid), None)
+    if rigid is not None:
+        raise DiagramError(
+            f"friction `{name}` sticks and `{rigid}` has a RigidContact: they are not solved "
+            f"together. Take a smoothing_speed instead of static friction for `{name}`, or a "
+            f"compliant contact such as HuntCrossley for `{rigid}`."
         )
 
 

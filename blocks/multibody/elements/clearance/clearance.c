@@ -116,6 +116,7 @@ static double *contact_memory(const mb_view *m, const int32_t *force) {
 
 /* Modes of a compliant contact: whether it touches, and whether it pushes. */
 enum { CONTACT_MODE_TOUCHES, CONTACT_MODE_PUSHES, CONTACT_MODES };
+_Static_assert((int)CONTACT_MODES <= (int)MB_ELEMENT_MODES, "room for its modes");
 
 /* δⁿ; while the mode is kept, beyond the border as smooth as there. */
 static double contact_depth(double gap, double exponent) {

@@ -5,6 +5,8 @@
  * balanced again, and the rest of the step follows. Event functions, which must not become negative:
  *     flying      the gap
  *     touching    N; in addition, sliding: the slip in the direction of the mode; sticking: μ N - |T|
+ * Crossing functions of laws, end stops and compliant contacts of the same mechanism (located.c) are event functions too; beyond their
+ * limit in a tick these decide at every evaluation.
  * A gap is found along a cubic through gaps and their rates at both ends, so that one that opens again within the step is detected too; the others
  * at the ends and in the middle. */
 #include <string.h>
@@ -24,6 +26,8 @@ enum {
 
 /* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
+/* Modes of laws and elements are located to this fraction of a step. */
+static const double EVENT_MODE_WIDTH = 1e-12;
 /* A gap is located by its size, but not to less than this. */
 static const double EVENT_GAP_WIDTH = 1e-13;
 
@@ -37,6 +41,18 @@ static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
 }
 
 static mb_rigid *contact_number(const mb_view *m, int32_t n) { return mb_rigid_of(m, mb_rigid_row(m, n)); }
+
+/* The crossing functions of modes at one time; in the middle of a step they are not evaluated. */
+static double *crossings_at(const mb_view *m, int where) {
+    return where == MB_AT_FROM ? m->located.at_a : where == MB_AT_END ? m->located.at_b : m->located.before;
+}
+
+static bool modes_fit(const mb_view *m, int where) {
+    const double *crossing = crossings_at(m, where);
+    for (int32_t k = 0; k < m->located.count; k++)
+        if (!(crossing[k] >= 0.0)) return false;
+    return true;
+}
 
 static void evaluate_events(mb_view *m, int where) {
     const double rounding = mb_rigid_rounding(m);
@@ -56,7 +72,7 @@ static bool contact_fits(const mb_rigid *r, const mb_event_functions *at) {
 static bool all_fit(const mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++)
         if (!contact_fits(contact_number(m, n), &contact_number(m, n)->at[where])) return false;
-    return true;
+    return modes_fit(m, where);
 }
 
 static bool any_touches(const mb_view *m) {
@@ -77,6 +93,14 @@ static void add_sliding(mb_view *m, double weight) {
 
 static int fail_or_jam(bl_block *b, const mb_view *m, double t) {
     return m->jammed_contact >= 0 ? EVENT_JAMMED : mb_fail_factor(b, m, t);
+}
+
+/* Evaluates the crossing functions of modes, which are kept. */
+static int note_modes(mb_view *m, double t, const double *x, int where) {
+    if (m->located.count == 0) return 1;
+    if (!mb_note_crossings(m, t, x, x + m->nq)) return 0;
+    memcpy(crossings_at(m, where), m->located.crossing, (size_t)m->located.count * sizeof(double));
+    return 1;
 }
 
 /* A step of size h from `start`, whose first stage is known; event functions are evaluated at its end. */
@@ -104,7 +128,7 @@ static int try_step(bl_block *b, mb_view *m, double t, double h) {
     if (!any_touches(m)) mb_kinematics(m, t + h, x, x + m->nq);
     else if (!mb_accelerations(m, t + h, x, x + m->nq)) return fail_or_jam(b, m, t + h);
     evaluate_events(m, MB_AT_END);
-    return BL_OK;
+    return note_modes(m, t + h, x, MB_AT_END) ? BL_OK : fail_or_jam(b, m, t + h);
 }
 
 /* The cubic with given values and slopes at 0 and 1. */
@@ -170,12 +194,16 @@ static double guess_event(const mb_view *m, bl_bracket *r) {
         }
         first = fmin(first, fmin(bl_bracket_root(r, from->N, to->N), bl_bracket_root(r, from->spare, to->spare)));
     }
+    for (int32_t k = 0; k < m->located.count; k++)
+        first = fmin(first, bl_bracket_root(r, m->located.at_a[k], m->located.at_b[k]));
+    if (!modes_fit(m, MB_AT_END)) r->tolerance = EVENT_MODE_WIDTH * m->whole;
     return first;
 }
 
 /* Whether the bracket is as small as it need be: gaps by their size, the others by the width. */
 static bool is_located(const mb_view *m, double width) {
     if (width <= EVENT_GAP_WIDTH * m->whole) return true;
+    if (width > EVENT_MODE_WIDTH * m->whole && !modes_fit(m, MB_AT_END)) return false;
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const mb_rigid *r = contact_number(m, n);
         const mb_event_functions *to = &r->at[MB_AT_END];
@@ -197,6 +225,7 @@ static bool meets_early(const mb_view *m) {
 
 static void copy_events(mb_view *m, int from, int to) {
     for (int32_t n = 0; n < m->rigid_count; n++) contact_number(m, n)->at[to] = contact_number(m, n)->at[from];
+    memcpy(crossings_at(m, to), crossings_at(m, from), (size_t)m->located.count * sizeof(double));
 }
 
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
@@ -265,14 +294,16 @@ static void keep_slope(mb_view *m) {
     evaluate_events(m, MB_AT_FROM);
 }
 
-/* Contact modes at the start of a step, and its first stage. */
+/* Contact modes at the start of a step, those of laws and elements, and its first stage. */
 static int begin_step(bl_block *b, mb_view *m, double t) {
     const int64_t n = m->nq + m->nv;
     double *x = m->internal_state;
+    mb_open_decision(m);
     if (!mb_rigid_settle(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
+    mb_close_decision(b, m, t);
     memcpy(x + n, x, (size_t)n * sizeof(double));
     keep_slope(m);
-    return BL_OK;
+    return note_modes(m, t, x, MB_AT_FROM) ? BL_OK : mb_fail_factor(b, m, t);
 }
 
 /* The same, with a shorter step if it fails: the failure may lie beyond an event. */
@@ -328,6 +359,7 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
             r->stopped = !last && mb_has_sliding_friction(m, mb_rigid_row(m, n)) && r->at[MB_AT_END].spare < 0.0;
             mb_rigid_count(m, n);
         }
+        if (m->located.count > 0 && !modes_fit(m, MB_AT_END) && --m->located.left == 0) mb_stop_locating(b, m);
         if (last) {
             mb_rigid_store(m);
             return BL_OK;

@@ -54,11 +54,11 @@ static void implicit_pose(mb_view *m, double t, const double *q) {
     if (m->row_count > 0) mb_rows_jacobian(m);
 }
 
-/* out = M v' + h - Q, at the present poses. Friction from reactions is that of the accelerations which follow from q and v, so that
-   it is a force like any other; m->residual and m->step are lost with it. */
+/* out = M v' + h - Q, at the present poses. Friction from reactions, and the effort that holds a joint which sticks, are those of the
+   accelerations which follow from q and v, so that they are forces like any other; m->residual and m->step are lost with them. */
 static void implicit_efforts(mb_view *m, double t, const double *q, const double *v, const double *acceleration,
                              double *out) {
-    const bool solved = m->head[MB_JOINT_FRICTIONS] == 0 || mb_accelerations(m, t, q, v);
+    const bool solved = (m->head[MB_JOINT_FRICTIONS] == 0 && !mb_sticks(m)) || mb_accelerations(m, t, q, v);
     mb_velocities(m, v);
     mb_set_accelerations(m, acceleration);
     for (int32_t l = 0; l < m->link_count; l++) {

@@ -202,21 +202,6 @@ def test_more_instants_than_are_located_are_counted():
     assert unlocated == 3
 
 
-def test_conditions_on_states_are_left_alone():
-    """They are integrated across, as before: one step's worth of error."""
-    s = System("wheel", (0, 0), planar=True)
-    body = s.body("wheel", mass=MASS, inertia=2.0, angular_velocity=1.0)
-    joint = s.revolute("axle", s.ground, body, at=(0, 0))
-    s.torsional_spring(
-        "brake", joint, stiffness=0.0, torque="where(q > 0.2003, where(t < 0.5503, 3, 0), 0)"
-    )
-    d = Diagram("plant", step=1e-3)
-    d.add(s.block([], ["axle.speed"], mode="internal"), name="plant")
-    found = simulate(d, 1.0)["plant.axle.speed"][-1]
-    # From 0.2003 s to 0.5503 s: the first instant is of the state, the second of time.
-    assert 1e-6 < abs(found - (1.0 - 1.5 * 0.35)) < 1.5e-3
-
-
 def test_a_driven_speed_that_jumps():
     """A driver with a kink between two ticks: speeds jump there, and the order is kept."""
     s = System("driven", (0, 0), planar=True)

@@ -184,4 +184,83 @@ typedef fmi3Status fmi3DoStepTYPE(fmi3Instance, fmi3Float64 currentCommunication
 typedef fmi3Status fmi3ActivateModelPartitionTYPE(fmi3Instance, fmi3ValueReference clockReference,
                                                   fmi3Float64 activationTime);
 
+/* The functions of an exported FMU. */
+#define FMI3_API BL_API
+
+FMI3_API fmi3GetVersionTYPE fmi3GetVersion;
+FMI3_API fmi3SetDebugLoggingTYPE fmi3SetDebugLogging;
+FMI3_API fmi3InstantiateModelExchangeTYPE fmi3InstantiateModelExchange;
+FMI3_API fmi3InstantiateCoSimulationTYPE fmi3InstantiateCoSimulation;
+FMI3_API fmi3InstantiateScheduledExecutionTYPE fmi3InstantiateScheduledExecution;
+FMI3_API fmi3FreeInstanceTYPE fmi3FreeInstance;
+FMI3_API fmi3EnterInitializationModeTYPE fmi3EnterInitializationMode;
+FMI3_API fmi3ExitInitializationModeTYPE fmi3ExitInitializationMode;
+FMI3_API fmi3EnterEventModeTYPE fmi3EnterEventMode;
+FMI3_API fmi3TerminateTYPE fmi3Terminate;
+FMI3_API fmi3ResetTYPE fmi3Reset;
+FMI3_API fmi3EnterConfigurationModeTYPE fmi3EnterConfigurationMode;
+FMI3_API fmi3ExitConfigurationModeTYPE fmi3ExitConfigurationMode;
+FMI3_API fmi3GetFloat32TYPE fmi3GetFloat32;
+FMI3_API fmi3GetFloat64TYPE fmi3GetFloat64;
+FMI3_API fmi3GetInt8TYPE fmi3GetInt8;
+FMI3_API fmi3GetUInt8TYPE fmi3GetUInt8;
+FMI3_API fmi3GetInt16TYPE fmi3GetInt16;
+FMI3_API fmi3GetUInt16TYPE fmi3GetUInt16;
+FMI3_API fmi3GetInt32TYPE fmi3GetInt32;
+FMI3_API fmi3GetUInt32TYPE fmi3GetUInt32;
+FMI3_API fmi3GetInt64TYPE fmi3GetInt64;
+FMI3_API fmi3GetUInt64TYPE fmi3GetUInt64;
+FMI3_API fmi3GetBooleanTYPE fmi3GetBoolean;
+FMI3_API fmi3GetStringTYPE fmi3GetString;
+FMI3_API fmi3GetBinaryTYPE fmi3GetBinary;
+FMI3_API fmi3GetClockTYPE fmi3GetClock;
+FMI3_API fmi3SetFloat32TYPE fmi3SetFloat32;
+FMI3_API fmi3SetFloat64TYPE fmi3SetFloat64;
+FMI3_API fmi3SetInt8TYPE fmi3SetInt8;
+FMI3_API fmi3SetUInt8TYPE fmi3SetUInt8;
+FMI3_API fmi3SetInt16TYPE fmi3SetInt16;
+FMI3_API fmi3SetUInt16TYPE fmi3SetUInt16;
+FMI3_API fmi3SetInt32TYPE fmi3SetInt32;
+FMI3_API fmi3SetUInt32TYPE fmi3SetUInt32;
+FMI3_API fmi3SetInt64TYPE fmi3SetInt64;
+FMI3_API fmi3SetUInt64TYPE fmi3SetUInt64;
+FMI3_API fmi3SetBooleanTYPE fmi3SetBoolean;
+FMI3_API fmi3SetStringTYPE fmi3SetString;
+FMI3_API fmi3SetBinaryTYPE fmi3SetBinary;
+FMI3_API fmi3SetClockTYPE fmi3SetClock;
+FMI3_API fmi3GetNumberOfVariableDependenciesTYPE fmi3GetNumberOfVariableDependencies;
+FMI3_API fmi3GetVariableDependenciesTYPE fmi3GetVariableDependencies;
+FMI3_API fmi3GetFMUStateTYPE fmi3GetFMUState;
+FMI3_API fmi3SetFMUStateTYPE fmi3SetFMUState;
+FMI3_API fmi3FreeFMUStateTYPE fmi3FreeFMUState;
+FMI3_API fmi3SerializedFMUStateSizeTYPE fmi3SerializedFMUStateSize;
+FMI3_API fmi3SerializeFMUStateTYPE fmi3SerializeFMUState;
+FMI3_API fmi3DeserializeFMUStateTYPE fmi3DeserializeFMUState;
+FMI3_API fmi3GetDirectionalDerivativeTYPE fmi3GetDirectionalDerivative;
+FMI3_API fmi3GetAdjointDerivativeTYPE fmi3GetAdjointDerivative;
+FMI3_API fmi3GetIntervalDecimalTYPE fmi3GetIntervalDecimal;
+FMI3_API fmi3GetIntervalFractionTYPE fmi3GetIntervalFraction;
+FMI3_API fmi3GetShiftDecimalTYPE fmi3GetShiftDecimal;
+FMI3_API fmi3GetShiftFractionTYPE fmi3GetShiftFraction;
+FMI3_API fmi3SetIntervalDecimalTYPE fmi3SetIntervalDecimal;
+FMI3_API fmi3SetIntervalFractionTYPE fmi3SetIntervalFraction;
+FMI3_API fmi3SetShiftDecimalTYPE fmi3SetShiftDecimal;
+FMI3_API fmi3SetShiftFractionTYPE fmi3SetShiftFraction;
+FMI3_API fmi3EvaluateDiscreteStatesTYPE fmi3EvaluateDiscreteStates;
+FMI3_API fmi3UpdateDiscreteStatesTYPE fmi3UpdateDiscreteStates;
+FMI3_API fmi3EnterContinuousTimeModeTYPE fmi3EnterContinuousTimeMode;
+FMI3_API fmi3CompletedIntegratorStepTYPE fmi3CompletedIntegratorStep;
+FMI3_API fmi3SetTimeTYPE fmi3SetTime;
+FMI3_API fmi3SetContinuousStatesTYPE fmi3SetContinuousStates;
+FMI3_API fmi3GetContinuousStateDerivativesTYPE fmi3GetContinuousStateDerivatives;
+FMI3_API fmi3GetEventIndicatorsTYPE fmi3GetEventIndicators;
+FMI3_API fmi3GetContinuousStatesTYPE fmi3GetContinuousStates;
+FMI3_API fmi3GetNominalsOfContinuousStatesTYPE fmi3GetNominalsOfContinuousStates;
+FMI3_API fmi3GetNumberOfEventIndicatorsTYPE fmi3GetNumberOfEventIndicators;
+FMI3_API fmi3GetNumberOfContinuousStatesTYPE fmi3GetNumberOfContinuousStates;
+FMI3_API fmi3EnterStepModeTYPE fmi3EnterStepMode;
+FMI3_API fmi3GetOutputDerivativesTYPE fmi3GetOutputDerivatives;
+FMI3_API fmi3DoStepTYPE fmi3DoStep;
+FMI3_API fmi3ActivateModelPartitionTYPE fmi3ActivateModelPartition;
+
 #endif

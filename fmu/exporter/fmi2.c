@@ -78,7 +78,8 @@ static void send_fmi2(const bl_fmu *f, bl_fmu_status status, const char *categor
 
 enum { FMI2_STATES = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN };
 
-static const bl_fmu_version FMI2 = {.calls = FMI2_CALLS, .states = {[CO_SIMULATION] = FMI2_STATES}, .send = send_fmi2};
+static const bl_fmu_version FMI2 = {
+    .calls = FMI2_CALLS, .states = {[CO_SIMULATION] = FMI2_STATES}, .logs_discard = 1, .send = send_fmi2};
 
 /* Early return if there is no instance or the call is not allowed now. */
 #define ENTER_FMI2(call) \

@@ -8,7 +8,8 @@ with file and line. Stands alone on the standard library, like ``build.py``, whi
 - ``typedef struct name name;`` (an opaque handle) and ``typedef int (*name)(…);``
 - prototypes that begin with ``BL_API``
 
-All other declarations are passed over, also ``typedef int name(…);``. Structures are read only in headers that export functions.
+All other declarations are passed over, also ``typedef int name(…);``. Structures are read only in
+headers that export functions.
 
 Of a ``.c`` file only ``BL_SHARED enum { … };`` is read: modes and fields of records that are
 private to that file in C, and that Python writes.

@@ -15,7 +15,7 @@ from ...scheduler.compile._flatten import flatten
 from ...scheduler.compile._rewrite import bare_parameters
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.run._preflight import warn_of_steps
-from ._export import write_fmu
+from ._export import FmuOptions, write_fmu
 
 _BLOCK = "mechanism"
 _EFFORTS = ("force", "torque")
@@ -33,6 +33,11 @@ def export_system(
     step: float = 1e-3,
     solver: str = "rk4",
     initial: Initial | None = None,
+    version: str = "2.0",
+    about: Mapping[str, str] | None = None,
+    local: Sequence[str] = (),
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+    nominal: Mapping[str, float] | None = None,
 ) -> Path:
     """Write a mechanism as an FMU and return its path.
 
@@ -49,7 +54,7 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources
+    parameters, platforms, sources, version, about, local, limits, nominal
         See `biella.fmu.export_fmu`.
     """
     plant = system.block(
@@ -69,7 +74,17 @@ def export_system(
     flat = bare_parameters(flatten(diagram), _BLOCK)
     model = compile_diagram(diagram, flat=flat)
     warn_of_steps(model, stacklevel=2)
-    return write_fmu(diagram, model, path, parameters, platforms, sources)
+    options = FmuOptions(
+        parameters=parameters,
+        platforms=platforms,
+        sources=sources,
+        version=version,
+        about=about,
+        local=local,
+        limits=limits,
+        nominal=nominal,
+    )
+    return write_fmu(diagram, model, path, options)
 
 
 class _DottedDiagram(Diagram):

@@ -287,8 +287,13 @@ class System(JointMethods, ElementMethods):
         step: float = 1e-3,
         solver: str = "rk4",
         initial: Initial | None = None,
+        version: str = "2.0",
+        about: Mapping[str, str] | None = None,
+        local: Sequence[str] = (),
+        limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+        nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
+        """Write the mechanism alone as a co-simulation FMU of FMI 2.0 or 3.0.
 
         By default the inputs are the constant forces and torques, the outputs are the joint
         coordinates and the poses, and every value is a parameter. See `biella.fmu.export_system`.
@@ -306,6 +311,11 @@ class System(JointMethods, ElementMethods):
             step=step,
             solver=solver,
             initial=initial,
+            version=version,
+            about=about,
+            local=local,
+            limits=limits,
+            nominal=nominal,
         )
 
     def draw(

@@ -486,8 +486,13 @@ class Diagram:
         parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
+        version: str = "2.0",
+        about: Mapping[str, str] | None = None,
+        local: Sequence[str] = (),
+        limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+        nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.export_fmu`."""
+        """Write a co-simulation FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
 
         return export_fmu(
@@ -498,6 +503,11 @@ class Diagram:
             parameters=parameters,
             platforms=platforms,
             sources=sources,
+            version=version,
+            about=about,
+            local=local,
+            limits=limits,
+            nominal=nominal,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

@@ -1,0 +1,257 @@
+"""Exported FMUs of all four kinds in other people's importers: which run them, and how exactly.
+
+    python benchmarks/importers.py
+    python benchmarks/importers.py --peers-python peers/bin/python
+
+`pip install fmpy libcosimpy fmu-manipulation-toolbox casadi` installs the importers. Each FMU is
+run in a process of its own and compared with `simulate`. A cell is `=` if all outputs are the same
+to the bit, else their largest deviation, relative to the range of each output. FMUs for model
+exchange are integrated by the importer's own solver with a tolerance of 1e-9, co-simulation FMUs by
+the solver that is part of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from peers.importers import IMPORTERS
+from rich.console import Console
+from rich.table import Table
+
+from biella import Diagram, simulate
+from biella.blocks import (
+    Constant,
+    Expression,
+    Gain,
+    Integrator,
+    SecondOrderIntegrator,
+    Step,
+    Sum,
+    UnitDelay,
+)
+from biella.blocks.multibody.mechanisms import slider_crank
+
+HERE = Path(__file__).parent
+KINDS = [("2.0", "cs"), ("3.0", "cs"), ("2.0", "me"), ("3.0", "me")]
+STEP = 1e-3
+LARGEST = 1e-6
+"""Largest deviation of model exchange: the tolerance of 1e-9 times an error growth of 1000."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A diagram, the time it runs, and why an importer without events cannot run it."""
+
+    make: Callable[[], Diagram]
+    until: float
+    has_events: bool = False
+
+
+def van_der_pol() -> Diagram:
+    """x'' = mu (1 - x²) x' - x, without discontinuities."""
+    d = Diagram("van_der_pol", step=STEP, solver="dopri5")
+    x = d.add(Integrator(2.0), "x")
+    v = d.add(Integrator(0.0), "v")
+    d.chain(v, x)
+    d.chain(d.add(Expression("2*(1 - x*x)*v - x"), "rate", x=x, v=v), v)
+    d.output("position", x)
+    d.output("speed", v)
+    return d
+
+
+def crank() -> Diagram:
+    """A slider-crank that falls under gravity: a kinematic loop, projected after every step."""
+    d = Diagram("crank", step=STEP, solver="dopri5")
+    plant = d.add(slider_crank().block(inputs=[], outputs=["main.angle", "main.speed"]), "plant")
+    d.output("angle", plant["main.angle"])
+    d.output("speed", plant["main.speed"])
+    return d
+
+
+def ball() -> Diagram:
+    """A ball that bounces: state events."""
+    d = Diagram("ball", step=STEP, solver="dopri5")
+    ball = d.add(SecondOrderIntegrator(1.0, limits=(0.0, math.inf), restitution=0.8), "ball")
+    d.chain(d.add(Constant(-9.81), "gravity"), ball)
+    d.output("height", ball["position"])
+    return d
+
+
+def control() -> Diagram:
+    """A sampled controller and a continuous plant, with a step off the grid: time events."""
+    d = Diagram("control", step=STEP, solver="dopri5")
+    ref = d.add(Step(at=0.1234567, to=30.0), "ref")
+    speed = d.add(Integrator(), "speed")
+    error = d.add(Sum("+-"), "error", u1=ref, u2=speed)
+    p = d.add(Gain(4.0), "p", period=5 * STEP)
+    hold = d.add(UnitDelay(), "hold", period=5 * STEP)
+    d.chain(error, p, hold)
+    d.chain(d.add(Expression("u - 0.1*s"), "motor", u=hold, s=speed), speed)
+    d.output("speed", speed)
+    d.output("torque", hold)
+    return d
+
+
+CASES = {
+    "van der Pol": Case(van_der_pol, 10.0),
+    "slider-crank": Case(crank, 1.0),
+    "bouncing ball": Case(ball, 2.0, has_events=True),
+    "sampled control": Case(control, 1.0, has_events=True),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one importer made of one FMU: what `--json` writes."""
+
+    importer: str
+    importer_version: str
+    case: str
+    version: str
+    kind: str
+    deviation: float | None
+    """Relative; 0: the same bits; None: not run."""
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Its short form, for the table."""
+        if self.deviation is None:
+            return "–" if self.reason != "failed" else "[red]failed[/]"
+        return "=" if self.deviation == 0.0 else f"{self.deviation:.0e}"
+
+
+def compare(rows: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    """Return the largest deviation, relative to the range of each output; NaN is not compared."""
+    if rows.shape != expected.shape:
+        return math.inf
+    known = ~np.isnan(rows)
+    if np.array_equal(rows[known], expected[known]):
+        return 0.0
+    size = np.maximum(np.ptp(expected, axis=0), 1e-300)
+    return float(np.nanmax(np.abs(rows - expected) / size))
+
+
+def run(
+    importer: str, case: str, version: str, kind: str, fmu: Path, python: str, program: str
+) -> Cell:
+    """Run an FMU in an importer, in a process of its own."""
+    chosen = CASES[case]
+    diagram = chosen.make()
+    outputs = list(diagram.compile().outputs)
+    is_exchange = kind == "me"
+    exact = {"solver": "dopri5", "tolerance": 1e-11} if is_exchange else {}
+    result = simulate(diagram, chosen.until, record=outputs, error_estimate=False, **exact)
+    expected = np.column_stack([result[name] for name in outputs])
+    request = {
+        "fmu": str(fmu), "version": version, "kind": kind, "step": STEP, "until": chosen.until,
+        "outputs": outputs, "program": program, "has_events": chosen.has_events,
+    }  # fmt: skip
+    command = [sys.executable if importer == "biella" else python, "-m", "peers.importers"]
+    answer = subprocess.run(
+        [*command, importer, json.dumps(request)],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = answer.stdout.strip().splitlines()
+    if answer.returncode or not said:
+        print(
+            f"{importer}, {case}, FMI {version} {kind}:\n{answer.stderr[-2000:]}", file=sys.stderr
+        )
+        return Cell(importer, "", case, version, kind, None, "failed")
+    told = json.loads(said[-1])
+    deviation = compare(np.array(told["rows"]), expected) if "rows" in told else None
+    return Cell(
+        importer, told.get("version", ""), case, version, kind, deviation, told.get("reason", "")
+    )
+
+
+def build_driver(folder: Path) -> str:
+    """Compile the C driver; empty if there is no compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return ""
+    program = folder / "driver"
+    source = HERE / "workloads" / "importer_c.c"
+    subprocess.run(
+        [compiler, "-std=c11", "-O2", "-D_GNU_SOURCE", "-I", str(HERE.parent), str(source),
+         "-o", str(program), "-ldl", "-lm"],
+        check=True,
+    )  # fmt: skip
+    return str(program)
+
+
+def print_matrix(cells: list[Cell]) -> None:
+    """Print a row for each importer and case, a column for each kind of FMU."""
+    table = Table(title="Exported FMUs in importers, compared with `simulate`")
+    table.add_column("importer")
+    table.add_column("diagram")
+    for version, kind in KINDS:
+        table.add_column(f"FMI {version} {kind.upper()}", justify="right")
+    for importer in IMPORTERS:
+        for n, case in enumerate(CASES):
+            found = {
+                (c.version, c.kind): c for c in cells if c.importer == importer and c.case == case
+            }
+            version = next((c.importer_version for c in found.values() if c.importer_version), "")
+            name = f"{importer} {version}".strip() if n == 0 else ""
+            table.add_row(name, case, *(found[kind].text for kind in KINDS))
+        table.add_section()
+    console = Console()
+    console.print(table)
+    console.print(
+        "= the same bits; a number: largest deviation, relative to the range of the output; "
+        "– not run:"
+    )
+    for reason in dict.fromkeys(
+        f"  {c.importer}: {c.reason}" for c in cells if c.reason and c.reason != "failed"
+    ):
+        console.print(reason)
+
+
+def main() -> None:
+    """Export all cases in all kinds, run them in all importers and print the matrix."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument(
+        "--peers-python", default=sys.executable, help="interpreter with the importers"
+    )
+    parser.add_argument("--json", type=Path, help="write the cells to this file")
+    arguments = parser.parse_args()
+    cells = []
+    with tempfile.TemporaryDirectory(prefix="biella-importers-") as name:
+        folder = Path(name)
+        program = build_driver(folder)
+        for case, chosen in CASES.items():
+            for version, kind in KINDS:
+                fmu = folder / f"{case.replace(' ', '_')}_{kind}{version[0]}.fmu"
+                chosen.make().export_fmu(fmu, version=version, kind=kind)
+                cells += [
+                    run(importer, case, version, kind, fmu, arguments.peers_python, program)
+                    for importer in IMPORTERS
+                ]
+    print_matrix(cells)
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(c) for c in cells], indent=1))
+    bad = [
+        c
+        for c in cells
+        if c.reason == "failed" or (c.deviation or 0.0) > (LARGEST if c.kind == "me" else 0.0)
+    ]
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

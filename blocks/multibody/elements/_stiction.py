@@ -26,7 +26,8 @@ class Stiction(Element):
     While the joint slides with the rate v, effort = -(viscous v + coulomb sign(v)). When v reaches
     0 the joint sticks: the effort is the one that keeps v = 0, as long as its magnitude is at most
     `static`. Beyond that the joint slides again. Both events are located within the tick; where
-    events are not located (``events="tick"``, iterated couplings) they happen at ticks.
+    events are not located (``events="tick"``; mode ``"continuous"`` in iterated couplings) they
+    happen at ticks, with an internal solver between internal steps.
 
     While a driver or another constraint holds the coordinate at rest, the effort is not determined
     and is 0.

@@ -1,4 +1,4 @@
-/* Events of a mechanism whose states the solver of the diagram integrates: modes and zero-crossing functions of laws and elements.
+/* Events of a mechanism: modes and zero-crossing functions of laws and elements, in steps of the diagram and in internal steps (steps/located.c).
  *
  * Each law and each element with branches has its modes, in the order of the tables. Evaluating it notes how far they are from
  * their borders, so that crossing functions need no code of their own: the loads of the elements concerned are evaluated, and the

@@ -31,6 +31,21 @@ def diagram_of(
     return d
 
 
+def internal(
+    system: System,
+    outputs=("kinetic_energy",),
+    *,
+    step=1e-3,
+    events="locate",
+    max_events=32,
+    **options,
+) -> Diagram:
+    """A diagram of one mechanism with an internal solver; `options` are those of its block."""
+    d = Diagram("events", step=step, events=events, max_events=max_events)
+    d.add(system.block(outputs=list(outputs), mode="internal", **options), name="plant")
+    return d
+
+
 def locate(d: Diagram, until: float) -> Located:
     """Run a diagram of one mechanism, and return its events."""
     plan = d.compile()

@@ -27,6 +27,7 @@ static mb_trial explicit_step(mb_view *m, double t, double h) {
         for (int64_t i = 0; i < n; i++) trial[i] = start[i] + (s > 0 ? nodes[s] * h * k[(s - 1) * n + i] : 0.0);
         if (!mb_accelerations(m, t + nodes[s] * h, trial, trial + m->nq))
             return (mb_trial){MB_TRIAL_UNSOLVED, t + nodes[s] * h};
+        m->located.decision = BL_KEEP; /* the first stage, at the start, may decide modes */
         mb_watch_iteration(m, t + nodes[s] * h);
         mb_coordinate_rates(m, trial, trial + m->nq, slope);
         memcpy(slope + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));

@@ -2,7 +2,7 @@
  *
  * Of a table they are its points with a jump of the value or of one of its first two derivatives. Of a formula they are the roots of
  * the zero-crossing functions that depend on time alone: comparisons, min, abs, floor … of expressions of t. They need no states, so
- * that they are located on the formula, to adjacent numbers, before the step is taken. Conditions on states are not located here.
+ * that they are located on the formula, to adjacent numbers, before the step is taken. Conditions on states are located in located.c.
  *
  * At an instant a law has the values that follow it. A step that ends there needs those that precede it, and one that begins there,
  * but for rounding, those that follow: laws are evaluated at times limited to m->law_from … m->law_until. */

@@ -18,7 +18,7 @@
 #include "blocks/core/kernel/root.h"
 #include "blocks/multibody/kernel/multibody.h"
 
-enum { LOCATED_SEARCH = 200, LOCATED_PASSES = 100 };
+enum { LOCATED_SEARCH = 200, LOCATED_PASSES = 100, LOCATED_TRIES = 1000 };
 static const double LOCATED_BRACKET = 1e-12; /* of a step: width of the bracket of a crossing */
 static const double LOCATED_SHORTEST = 1e-9; /* of a step: one that is not finite is halved down to this */
 
@@ -112,6 +112,12 @@ void mb_close_decision(const bl_block *b, mb_view *m, double t) {
     l->decided = true;
 }
 
+/* The next implicit step begins with the accelerations of its start. */
+static void restart_implicit(mb_view *m) {
+    if (m->head[MB_INTEGRATOR] == MB_IMPLICIT)
+        m->implicit.flags[MB_IMPLICIT_STARTED] = m->implicit.flags[MB_IMPLICIT_FRESH] = 0.0;
+}
+
 /* Decides all modes by the present state; joints that begin to stick or to slide may change velocities, and so other modes. */
 static bool decide_modes(const bl_block *b, mb_view *m, double t) {
     double *q = m->internal_state, *v = q + m->nq;
@@ -120,6 +126,7 @@ static bool decide_modes(const bl_block *b, mb_view *m, double t) {
     for (int pass = 0; solved && changed && pass < LOCATED_PASSES; pass++) {
         changed = false;
         solved = mb_note_crossings(m, t, q, v) && (m->stick.count == 0 || mb_settle_stiction(m, t, q, v, &changed));
+        if (changed) restart_implicit(m);
     }
     mb_close_decision(b, m, t);
     return solved;
@@ -184,15 +191,16 @@ static bool open_cubic(mb_view *m, double t, double h, located_cubic *c) {
     return true;
 }
 
-/* The first crossing in a step of size *h from t that has been taken, at whose end crossing functions are known and one of them is negative. Leaves
-   the state there, not yet on the constraints of an explicit step, and in *h the size of the step that leads to it. Returns false if it cannot be located. */
+/* Finds the first crossing in a step of size *h from t that has been taken; crossing functions are those at its end. Leaves the state
+   there, which is not yet on the constraints if it is that of a cubic, and in *h the size of the step that leads to it. Returns false if
+   it is not found. */
 static bool locate_mode(bl_block *b, mb_view *m, double t, double *h, double part, bool jumped) {
     mb_located *l = &m->located;
     const bool repeats = m->head[MB_INTEGRATOR] == MB_IMPLICIT;
     const size_t size = (size_t)l->count * sizeof(double);
     const double whole = *h;
     located_cubic cubic = {0};
-    bl_bracket r = bl_bracket_open(0.0, 1.0, LOCATED_BRACKET);
+    bl_bracket r = bl_bracket_open(0.0, 1.0, fmax(LOCATED_BRACKET, 4.0 * DBL_EPSILON * fabs(t) / whole));
     memcpy(l->at_b, l->crossing, size);
     if (!repeats && !open_cubic(m, t, whole, &cubic)) return false;
     copy_start(b, m, true);
@@ -236,7 +244,7 @@ static int end_at_event(bl_block *b, mb_view *m, double t, double h) {
     const int status = mb_end_step(b, m, t, h);
     if (status != BL_OK) return status;
     if (!decide_modes(b, m, t)) return mb_fail_factor(b, m, t);
-    if (m->head[MB_INTEGRATOR] == MB_IMPLICIT) m->implicit.flags[MB_IMPLICIT_FRESH] = 0.0;
+    restart_implicit(m);
     m->located.left--;
     return BL_OK;
 }
@@ -244,12 +252,17 @@ static int end_at_event(bl_block *b, mb_view *m, double t, double h) {
 int mb_located_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped, const mb_instant *end) {
     mb_located *l = &m->located;
     double done = 0.0, longest = h;
+    int tries = 0;
     if (jumped) l->decided = false; /* what changes there is no event of its own */
+    if (!l->decided && m->head[MB_INTEGRATOR] != MB_IMPLICIT && m->stick.count == 0) {
+        l->decision = BL_DECIDE; /* until the first stage has decided */
+        l->decided = true;
+    }
     if (!l->decided && !decide_modes(b, m, t)) return mb_fail_factor(b, m, t);
     while (done < h) {
         const double now = t + done, rest = h - done;
         double size = fmin(rest, longest);
-        if (l->left == 0 || longest < LOCATED_SHORTEST * h)
+        if (l->left == 0 || longest < LOCATED_SHORTEST * h || ++tries > LOCATED_TRIES)
             return finish_unlocated(b, m, now, rest, part * rest / h, jumped, end);
         copy_start(b, m, false);
         const mb_trial trial = mb_try_step(b, m, now, size, part * size / h, jumped);
@@ -263,19 +276,12 @@ int mb_located_step(bl_block *b, mb_view *m, double t, double h, double part, bo
         }
         longest = h;
         done = size >= rest || rest - size <= 4.0 * DBL_EPSILON * fabs(now) ? h : done + size;
-        const double at = located ? now + size : t + done;
-        int status = BL_OK;
-        if (!located && done >= h) {
-            status = mb_pass_instant(b, m, end, at, h);
-            if (end) l->decided = false;
-        }
-        if (status == BL_OK) status = located ? end_at_event(b, m, at, h) : mb_end_step(b, m, at, h);
-        if (status == BL_OK && located && done >= h) {
-            status = mb_pass_instant(b, m, end, at, h);
-            if (end) l->decided = false;
-        }
+        int status = located ? end_at_event(b, m, now + size, h) : BL_OK;
+        if (status == BL_OK && done >= h) status = mb_pass_instant(b, m, end, t + h, h);
+        if (status == BL_OK && !located) status = mb_end_step(b, m, t + done, h);
         if (status != BL_OK) return status;
-        jumped = located;
+        jumped = false;
     }
+    if (end) l->decided = false;
     return BL_OK;
 }

@@ -21,20 +21,11 @@ from biella.blocks.multibody.mechanisms import slider_crank
 from biella.scheduler.engine._engine import Instance
 
 from ...elements.test_stiction import belt, belt_events
-from ...events import diagram_of, locate
+from ...events import diagram_of, internal, locate
 from ...small_systems import slider, wheel
 from .test_events import log
 
 pytestmark = pytest.mark.engine
-
-
-def internal(
-    system: System, outputs: Any = ("kinetic_energy",), *, step: float = 1e-3, **options: Any
-) -> Diagram:
-    of_diagram = {k: options.pop(k) for k in ("events", "max_events") if k in options}
-    d = Diagram("mechanism", step=step, **of_diagram)
-    d.add(system.block([], list(outputs), mode="internal", **options), name="plant")
-    return d
 
 
 def times(d: Diagram, until: float) -> list[float]:

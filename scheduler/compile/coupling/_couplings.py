@@ -97,12 +97,20 @@ class Component:
     rolls_back: bool
     period: int
     takes_any_step: bool = True
+    group: int = 0
+    """Couplings of a group take the same adaptive communication steps; 0: base steps."""
     bonds: list[CoupledBond] = field(default_factory=list)
 
     @property
+    def is_adaptive(self) -> bool:
+        """Whether base steps are divided as the coupling tolerance of its group requires."""
+        return self.group > 0
+
+    @property
     def halvings(self) -> int:
-        """How often a step that fails may be halved."""
+        """How often a step that fails, or is not exact, may be halved."""
         fits = self.how.is_iterated and self.rolls_back and self.takes_any_step
+        fits = fits or self.is_adaptive
         return self.how.halvings if fits else 0
 
     @property
@@ -226,6 +234,7 @@ class _Search:
         self.group = {n: rates[n] if rates[n].period > 1 else EVERY_TICK for n in self.own}
         self.pairs: list[tuple[Component, list[PowerPair]]] = []
         self.exchanges: list[Exchange] = []
+        self.groups = 0
         self.held: set[int] = set()
         for loop in order.loops:  # a loop is solved as a whole, or held as a whole
             groups = {self.group[n] for n in loop.body if n in self.group}
@@ -337,6 +346,7 @@ class _Search:
                 elif depends:
                     read[node].append((port, source, depends, calls))
                     graph.add_edges_from((other, node) for other in depends if other != _TIME)
+        together = self._find_adaptive(nodes, graph, default, chosen, estimate, problems)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")
@@ -347,7 +357,8 @@ class _Search:
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.extrapolation == 0) or not reads
             pairs = find_power_pairs(self.flat, self.ports, self, inside, group) if reads else []
-            if plain and not estimate and not bonded & set(inside):
+            number = together.get(inside[0], 0)
+            if plain and not number and not estimate and not bonded & set(inside):
                 self._measure_plainly(inside, pairs, group)
                 continue
             component = self._build(inside, how, group, read)
@@ -357,9 +368,70 @@ class _Search:
                 self._warn_of_fallback(component, how.method)
             elif how.method == "gauss-seidel" and reads and not component.is_sequential:
                 self._warn_of_jacobi(component)
+            component.group = number
             found.append(component)
             self.pairs.append((component, pairs))
-        return found
+        return sorted(found, key=lambda component: component.group)
+
+    def _find_adaptive(
+        self,
+        nodes: list[int],
+        graph: nx.DiGraph,
+        default: Coupling,
+        chosen: dict[int, Coupling],
+        estimate: bool,
+        problems: list[str],
+    ) -> dict[int, int]:
+        """Return the nodes that exchange signals in adaptive communication steps, with the number
+        of their group.
+
+        A group contains all that depend on each other, also in one direction only: the inputs of
+        the later ones must be known within the tick.
+        """
+        together: dict[int, int] = {}
+        for part in sorted(nx.weakly_connected_components(graph), key=min):
+            wanting = any(chosen.get(n, default).is_adaptive for n in part)
+            if (
+                wanting
+                and graph.subgraph(part).number_of_edges()
+                and self._fits(part, chosen, problems)
+            ):
+                self.groups += 1
+                together |= dict.fromkeys(part, self.groups)
+        if together and estimate:
+            problems.append(
+                "estimate_error compares steps of equal length, so it cannot be combined with "
+                "coupling_tolerance, which controls the error itself: use one of them."
+            )
+        return together
+
+    def _fits(self, nodes: set[int], chosen: dict[int, Coupling], problems: list[str]) -> bool:
+        """Return whether all blocks accept steps of any length; if not, report it."""
+        stuck = sorted(
+            self.name(n)
+            for n in nodes
+            if n != STATES and not self.flat.blocks[n].block.takes_any_step
+        )
+        if not stuck:
+            return True
+        names = ", ".join(f"`{name}`" for name in stuck)
+        why = (
+            f"{names} cannot take steps of different lengths (an FMU without "
+            f"canHandleVariableCommunicationStepSize)"
+        )
+        if any(n in chosen and chosen[n].is_adaptive for n in nodes):
+            problems.append(
+                f"{why}, so that coupling_tolerance cannot be used: remove it from couple(…), and "
+                f"choose the base step with estimate_error."
+            )
+        else:
+            warnings.warn(
+                f"{why}: the communication step is the base step, and coupling_tolerance has no "
+                f"effect.",
+                CouplingWarning,
+                stacklevel=12,
+            )
+        return False
 
     def _measure_plainly(self, nodes: list[int], pairs: Sequence[PowerPair], group: Ticks) -> None:
         members = tuple(self.name(node) for node in nodes)

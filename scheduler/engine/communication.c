@@ -8,8 +8,8 @@
  * tolerance.
  *
  * A step whose error exceeds the tolerance, that does not converge, or that a block refuses, is repeated from its start with a half or
- * less of its length, if all members can be rolled back. If one cannot, or if the step is the smallest, it is accepted and counted, and the
- * next step is shorter. Lengths follow a PI controller (Gustafsson 1991) with the order of the defect, rounded down to binary fractions of
+ * less of its length, if all members can be rolled back. If one cannot, or if the step is the smallest, it is accepted, and the next step is
+ * shorter. Ticks over which the mean error exceeds the tolerance are counted. Lengths follow a PI controller (Gustafsson 1991) with the order of the defect, rounded down to binary fractions of
  * the tick, or period, each at a multiple of its own: steps end with the tick, an FMU with such steps of its own is not asked for others,
  * and at most 2 n - 1 steps are tried in a tick if n are allowed.
  *
@@ -88,7 +88,7 @@ static void measure_member(const bl_coupling *c, int32_t position, int method, d
             if (!has_past) value *= size;
             if (isnan(worst->value) || value <= worst->value) continue;
             worst->value = value;
-            worst->order = has_past ? order + 1 : (int)known + 2;
+            worst->order = has_past ? order + 1 : known >= 1.0 ? 3 : 2;
             worst->limits = &bl_coupled_array(c, BL_COUPLED_LIMITING)[k];
         }
     }
@@ -183,7 +183,6 @@ static int finish_step(bl_engine *e, const bl_coupling_group *g, double t, doubl
         keep_scales(c, 1.0);
         m[BL_COUPLING_COMMUNICATIONS] += 1.0;
         m[BL_COUPLING_REJECTED] += rejected;
-        if (!(error.value <= 1.0)) m[BL_COUPLING_EXCEEDED] += 1.0;
         if (m[BL_COUPLING_RESIDUAL] <= c->tolerance) continue;
         const int status =
             bl_count_failure(e, c, t + done * dt, m[BL_COUPLING_RESIDUAL], g->rolls_back && g->smallest < 1.0);
@@ -195,13 +194,14 @@ static int finish_step(bl_engine *e, const bl_coupling_group *g, double t, doubl
 
 int bl_communicate(bl_engine *e, bl_coupling *couplings, int32_t count, double t, double dt) {
     bl_coupling_group group = {couplings, count, true, 0.0};
-    double *first = couplings[0].memory, done = 0.0;
+    double *first = couplings[0].memory, done = 0.0, mean = 0.0;
     for (int32_t n = 0; n < count; n++) {
         group.rolls_back = group.rolls_back && couplings[n].rolls_back;
-        group.smallest = fmax(group.smallest, couplings[n].smallest);
+        if (couplings[n].step_tolerance > 0.0) group.smallest = fmax(group.smallest, couplings[n].smallest);
         couplings[n].memory[BL_COUPLING_ITERATIONS] = 0.0;
         keep_scales(&couplings[n], pow(COMMUNICATION_KEPT, dt / ((double)couplings[n].period * e->step)));
     }
+    if (group.smallest == 0.0) group.smallest = 1.0;
     double wanted = first[BL_COUPLING_WANTED] > 0.0 ? first[BL_COUPLING_WANTED] / dt : group.rolls_back ? 1.0 : 0.0;
     double before = first[BL_COUPLING_ERROR_BEFORE] > 0.0 ? first[BL_COUPLING_ERROR_BEFORE] : 1.0;
     int status = BL_OK, rejected = 0;
@@ -216,12 +216,14 @@ int bl_communicate(bl_engine *e, bl_coupling *couplings, int32_t count, double t
         if (status != BL_OK) return status;
         wanted = next_length(size, error, before, rejected > 0);
         before = fmin(fmax(error.value, COMMUNICATION_LEAST_ERROR), 1.0);
+        mean += size * error.value;
         done += size;
     }
     first[BL_COUPLING_WANTED] = wanted * dt;
     first[BL_COUPLING_ERROR_BEFORE] = before;
     for (int32_t n = 0; n < count; n++) {
         couplings[n].memory[BL_COUPLING_STEPS] += 1.0;
+        if (!(mean <= 1.0)) couplings[n].memory[BL_COUPLING_EXCEEDED] += 1.0;
         couplings[n].memory[BL_COUPLING_SWEEPS] += couplings[n].memory[BL_COUPLING_ITERATIONS];
     }
     return BL_OK;

@@ -176,9 +176,9 @@ enum {
     BL_COUPLING_SHORTENED,
     BL_COUPLING_WANTED,         /* adaptive communication: the next step in s, 0: none was chosen yet, */
     BL_COUPLING_ERROR_BEFORE,   /* the error of the last step relative to the tolerance, */
-    BL_COUPLING_COMMUNICATIONS, /* and how many steps were taken, rejected, and taken although their error was too large */
+    BL_COUPLING_COMMUNICATIONS, /* how many steps were taken and rejected, */
     BL_COUPLING_REJECTED,
-    BL_COUPLING_EXCEEDED,
+    BL_COUPLING_EXCEEDED, /* and in how many ticks the mean error exceeded the tolerance */
     BL_COUPLING_HEAD
 };
 enum {

@@ -176,7 +176,7 @@ def warn_of_exceeded(couplings: Sequence[dict[str, Any]], stacklevel: int = 4) -
         warnings.warn(
             f"the inputs in the coupling of {', '.join(f'`{m}`' for m in item['members'])} exceed "
             f"coupling_tolerance = {item['coupling_tolerance']:g} in {item['exceeded']:.0f} of "
-            f"{item['communication_steps']:.0f} communication steps"
+            f"{item['steps']:.0f} base steps"
             f"{'' if signal is None else f', mostly because of `{signal}`'}: {why}.",
             CouplingWarning,
             stacklevel=stacklevel,
@@ -315,7 +315,8 @@ def _describe_communication(item: Mapping[str, Any]) -> str:
     line = (
         f"  {item['communication_steps']:.0f} communication steps for a tolerance of "
         f"{item['coupling_tolerance']:g}, {item['rejected']:.0f} rejected, "
-        f"{item['exceeded']:.0f} above the tolerance, {item['sweeps']:.0f} steps of each member"
+        f"{item['sweeps']:.0f} steps of each member; above the tolerance in "
+        f"{item['exceeded']:.0f} base steps"
     )
     signal = _find_limiting(item)
     return line if signal is None else f"{line}; mostly limited by {signal}"

@@ -25,6 +25,7 @@ from .._flatten import FlatDiagram, Source
 from .._order import Order, find_minor_blocks
 from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, EVERY_TICK, Ticks
+from ._communication import find_groups, report_fixed_steps
 from ._coupling_options import Coupling, CouplingWarning
 from ._power_pairs import PowerPair, find_power_pairs
 
@@ -346,7 +347,12 @@ class _Search:
                 elif depends:
                     read[node].append((port, source, depends, calls))
                     graph.add_edges_from((other, node) for other in depends if other != _TIME)
-        together = self._find_adaptive(nodes, graph, default, chosen, estimate, problems)
+        wanting = {n for n in nodes if chosen.get(n, default).is_adaptive}
+        reading = {n for n in nodes if any(depends for _, _, depends, _ in read[n])}
+        together = find_groups(graph, wanting, reading, self.groups)
+        self.groups += len(set(together.values()))
+        explicit = {n for n in wanting if n in chosen}
+        together = self._check_groups(together, explicit, estimate, problems)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")
@@ -373,65 +379,24 @@ class _Search:
             self.pairs.append((component, pairs))
         return sorted(found, key=lambda component: component.group)
 
-    def _find_adaptive(
-        self,
-        nodes: list[int],
-        graph: nx.DiGraph,
-        default: Coupling,
-        chosen: dict[int, Coupling],
-        estimate: bool,
-        problems: list[str],
+    def _check_groups(
+        self, together: dict[int, int], explicit: set[int], estimate: bool, problems: list[str]
     ) -> dict[int, int]:
-        """Return the nodes that exchange signals in adaptive communication steps, with the number
-        of their group.
-
-        A group contains all that depend on each other, also in one direction only: the inputs of
-        the later ones must be known within the tick.
-        """
-        together: dict[int, int] = {}
-        for part in sorted(nx.weakly_connected_components(graph), key=min):
-            wanting = any(chosen.get(n, default).is_adaptive for n in part)
-            if (
-                wanting
-                and graph.subgraph(part).number_of_edges()
-                and self._fits(part, chosen, problems)
-            ):
-                self.groups += 1
-                together |= dict.fromkeys(part, self.groups)
+        """Return the groups that can have adaptive communication steps, and report the others."""
+        stuck = {
+            n for n in together if n != STATES and not self.flat.blocks[n].block.takes_any_step
+        }
+        for group in sorted({together[n] for n in stuck}):
+            inside = {n for n, other in together.items() if other == group}
+            names = name_list(f"`{self.name(n)}`" for n in sorted(stuck & inside))
+            report_fixed_steps(names, bool(explicit & inside), problems)
+            together = {n: other for n, other in together.items() if other != group}
         if together and estimate:
             problems.append(
                 "estimate_error compares steps of equal length, so it cannot be combined with "
                 "coupling_tolerance, which controls the error itself: use one of them."
             )
         return together
-
-    def _fits(self, nodes: set[int], chosen: dict[int, Coupling], problems: list[str]) -> bool:
-        """Return whether all blocks accept steps of any length; if not, report it."""
-        stuck = sorted(
-            self.name(n)
-            for n in nodes
-            if n != STATES and not self.flat.blocks[n].block.takes_any_step
-        )
-        if not stuck:
-            return True
-        names = ", ".join(f"`{name}`" for name in stuck)
-        why = (
-            f"{names} cannot take steps of different lengths (an FMU without "
-            f"canHandleVariableCommunicationStepSize)"
-        )
-        if any(n in chosen and chosen[n].is_adaptive for n in nodes):
-            problems.append(
-                f"{why}, so that coupling_tolerance cannot be used: remove it from couple(…), and "
-                f"choose the base step with estimate_error."
-            )
-        else:
-            warnings.warn(
-                f"{why}: the communication step is the base step, and coupling_tolerance has no "
-                f"effect.",
-                CouplingWarning,
-                stacklevel=12,
-            )
-        return False
 
     def _measure_plainly(self, nodes: list[int], pairs: Sequence[PowerPair], group: Ticks) -> None:
         members = tuple(self.name(node) for node in nodes)

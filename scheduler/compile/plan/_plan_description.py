@@ -171,7 +171,7 @@ class Describer:
                 ("communication_step", "s", "length of the last communication step"),
                 ("communication_steps", None, "communication steps taken"),
                 ("rejected", None, "communication steps rejected and repeated with a shorter one"),
-                ("exceeded", None, "communication steps whose error exceeds the tolerance"),
+                ("exceeded", None, "base steps in which the mean error exceeds the tolerance"),
             ):
                 show(f"{name}.{what}", slot + HEAD[what], 1, unit, doc)
         signals, at = [], 0

@@ -40,6 +40,8 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
         self.initial_state = np.empty(0)
         self.is_continuous = False
         self.states = self.memory = 0
+        flags = description.model.coSimulation
+        self.takes_any_step = flags is None or bool(flags.canHandleVariableCommunicationStepSize)
         AbstractBlock.__init__(
             self,
             inputs=interface.ports(interface.inputs, input_values),

@@ -68,6 +68,7 @@ def compile_diagram(
     outputs: Sequence[str] = (),
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -98,6 +99,7 @@ def compile_diagram(
         solver=solver,
         coupling=coupling,
         extrapolation=extrapolation,
+        coupling_tolerance=coupling_tolerance,
         estimate_error=estimate_error,
         tolerance=tolerance,
         events=events,
@@ -121,6 +123,7 @@ def read_settings(
     solver: str | None = None,
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -140,6 +143,9 @@ def read_settings(
             how,
             method=how.method if coupling is None else coupling,
             extrapolation=how.extrapolation if extrapolation is None else extrapolation,
+            coupling_tolerance=(
+                how.coupling_tolerance if coupling_tolerance is None else coupling_tolerance
+            ),
         ),
         estimate=int(estimate_error),
         control=StepControl.read(

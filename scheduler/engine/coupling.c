@@ -19,7 +19,7 @@
  * The continuous states of the diagram can be a member too: the solver advances them, and minor steps evaluate the inputs.
  *
  * If an iteration does not converge, or a block rejects its inputs, the step is repeated in two halves, recursively, each
- * an internal step. The next step treats the result as one whole step.
+ * an internal step. The next step treats the result as one whole step. With a coupling tolerance, communication.c chooses the steps.
  *
  * Events that members locate and note belong to a step as their states do: what is noted in a sweep that is repeated is taken back,
  * so that the log has the events of the accepted sweep. */
@@ -49,7 +49,7 @@ int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns) {
     return bl_coupling_history(elements) + n * n;
 }
 
-static double *array_of(const bl_coupling *c, int which) {
+double *bl_coupled_array(const bl_coupling *c, int which) {
     return c->memory + BL_COUPLING_HEAD + (int64_t)which * c->element_count;
 }
 
@@ -82,7 +82,7 @@ static void move_log(bl_engine *e, bl_coupling *c, int use, bool back) {
     else bl_mark_log(e, &c->marks[use]);
 }
 
-static int move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
+int bl_move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
     move_log(e, c, use, back);
     for (int32_t j = 0; j < c->member_count; j++) {
         const int status = move_member(e, &c->members[j], use, back);
@@ -93,18 +93,14 @@ static int move_members(bl_engine *e, bl_coupling *c, int use, bool back) {
 
 /* Members' inputs. */
 
-typedef struct {
-    double value, first, second;
-} bl_polynomial;
-
 /* From the last `order` input derivatives; the quadratic goes through the last three values, whatever their distances. */
-static bl_polynomial extrapolate(const bl_coupling *c, int64_t k, int order) {
-    const double *m = c->memory, slope = array_of(c, BL_COUPLED_DERIVATIVE)[k];
+bl_polynomial bl_extrapolate(const bl_coupling *c, int64_t k, int order) {
+    const double *m = c->memory, slope = bl_coupled_array(c, BL_COUPLED_DERIVATIVE)[k];
     bl_polynomial polynomial = {c->start[k], 0.0, 0.0};
     const double known = m[BL_COUPLING_HISTORY];
     if (order >= 1 && known >= 1.0) polynomial.first = slope;
     if (order >= 2 && known >= 2.0) {
-        const double before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE)[k];
+        const double before = bl_coupled_array(c, BL_COUPLED_DERIVATIVE_BEFORE)[k];
         const double bend = (slope - before) / (m[BL_COUPLING_SPAN] + m[BL_COUPLING_SPAN_BEFORE]);
         polynomial.first = slope + bend * m[BL_COUPLING_SPAN];
         polynomial.second = 2.0 * bend;
@@ -119,7 +115,7 @@ static bl_polynomial interpolate(const bl_coupling *c, int64_t k, int order, dou
         polynomial.value = iterated ? 0.5 * (start + end) : end;
         polynomial.first = 0.0;
     } else if (order == 2 && m[BL_COUPLING_HISTORY] >= 1.0) {
-        const double bend = (slope - array_of(c, BL_COUPLED_DERIVATIVE)[k]) / (dt + m[BL_COUPLING_SPAN]);
+        const double bend = (slope - bl_coupled_array(c, BL_COUPLED_DERIVATIVE)[k]) / (dt + m[BL_COUPLING_SPAN]);
         polynomial.first = slope - bend * dt;
         polynomial.second = 2.0 * bend;
     }
@@ -141,7 +137,7 @@ static void set_inputs(const bl_coupling *c, int32_t position, int method, int o
                 polynomial = (bl_polynomial){c->start[k], 0.0, 0.0};
             else if (is_there || iterated)
                 polynomial = interpolate(c, k, order, is_there ? signal->now[i] : c->guess[k], dt, iterated);
-            else polynomial = extrapolate(c, k, order);
+            else polynomial = bl_extrapolate(c, k, order);
             if (!m->input_derivatives) {
                 polynomial.value += (polynomial.first / 2.0 + polynomial.second * dt / 6.0) * dt;
                 polynomial.first = polynomial.second = 0.0;
@@ -206,7 +202,7 @@ static int compute_partly(bl_engine *e, const bl_coupling *c, int32_t done, int 
             const bl_coupled_signal *signal = &c->signals[port->signal];
             for (int32_t i = 0; i < signal->width; i++) {
                 const int64_t k = signal->at + i;
-                const bl_polynomial polynomial = extrapolate(c, k, order);
+                const bl_polynomial polynomial = bl_extrapolate(c, k, order);
                 const double foreseen = polynomial.value + (polynomial.first + 0.5 * polynomial.second * dt) * dt;
                 port->end[i] = signal->last == BL_COUPLED_HELD ? c->start[k]
                                : signal->direct < done         ? signal->now[i]
@@ -252,7 +248,7 @@ static bool set_scales(const bl_coupling *c) {
         const bl_coupled_signal *signal = &c->signals[s];
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
-            const double known = fmax(array_of(c, BL_COUPLED_SCALE)[k], fabs(c->start[k]));
+            const double known = fmax(bl_coupled_array(c, BL_COUPLED_SCALE)[k], fabs(c->start[k]));
             const double scale = fmax(fmax(known, fabs(signal->now[i])), SMALLEST_SCALE);
             shrunk = shrunk || scale < 0.1 * c->scale[k];
             c->scale[k] = scale;
@@ -358,7 +354,7 @@ static void correct_inverse(double *inverse, int64_t n, const double *step, cons
 static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, double dt, double *size) {
     const int64_t n = c->unknown_count;
     double *r = c->work, *before = r + n, *step = before + n, *mapped = step + n, *left = mapped + n;
-    double *inverse = array_of(c, BL_COUPLED_ARRAYS), *has = &c->memory[BL_COUPLING_HAS_JACOBIAN];
+    double *inverse = bl_coupled_array(c, BL_COUPLED_ARRAYS), *has = &c->memory[BL_COUPLING_HAS_JACOBIAN];
     const double slow = pow(SLOW, 1.0 / (double)n); /* in one sweep; n > 0 */
     int status = sweep(e, c, BL_NEWTON, order, t, dt, false);
     if (status != BL_OK) return status;
@@ -391,10 +387,10 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
     return BL_OK;
 }
 
-static void keep_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE),
-           *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
-    double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), *scale = array_of(c, BL_COUPLED_SCALE);
+void bl_keep_history(bl_coupling *c, double dt) {
+    double *m = c->memory, *slope = bl_coupled_array(c, BL_COUPLED_DERIVATIVE),
+           *before = bl_coupled_array(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    double *oldest = bl_coupled_array(c, BL_COUPLED_DERIVATIVE_OLDEST), *scale = bl_coupled_array(c, BL_COUPLED_SCALE);
     for (int32_t s = 0; s < c->signal_count; s++) {
         const bl_coupled_signal *signal = &c->signals[s];
         for (int32_t i = 0; i < signal->width; i++) {
@@ -413,9 +409,9 @@ static void keep_history(bl_coupling *c, double dt) {
 
 /* The past as if it had been made of steps dt: its input derivatives from the polynomial through the last four values. */
 static void refine_history(bl_coupling *c, double dt) {
-    double *m = c->memory, *slope = array_of(c, BL_COUPLED_DERIVATIVE),
-           *before = array_of(c, BL_COUPLED_DERIVATIVE_BEFORE);
-    const double *oldest = array_of(c, BL_COUPLED_DERIVATIVE_OLDEST), known = m[BL_COUPLING_HISTORY];
+    double *m = c->memory, *slope = bl_coupled_array(c, BL_COUPLED_DERIVATIVE),
+           *before = bl_coupled_array(c, BL_COUPLED_DERIVATIVE_BEFORE);
+    const double *oldest = bl_coupled_array(c, BL_COUPLED_DERIVATIVE_OLDEST), known = m[BL_COUPLING_HISTORY];
     const double first = m[BL_COUPLING_SPAN], second = first + m[BL_COUPLING_SPAN_BEFORE];
     if (known < 1.0) return;
     for (int64_t k = 0; k < c->element_count; k++) {
@@ -435,7 +431,7 @@ static void refine_history(bl_coupling *c, double dt) {
     m[BL_COUPLING_HISTORY] = fmin(known + 1.0, 2.0);
 }
 
-static void take_start(const bl_engine *e, const bl_coupling *c, const double *signals) {
+void bl_take_start(const bl_engine *e, const bl_coupling *c, const double *signals) {
     for (int32_t s = 0; s < c->signal_count; s++) {
         const bl_coupled_signal *signal = &c->signals[s];
         memcpy(c->start + signal->at, signals + (signal->now - e->signals), (size_t)signal->width * sizeof(double));
@@ -444,13 +440,13 @@ static void take_start(const bl_engine *e, const bl_coupling *c, const double *s
 
 /* All couplings start from the same signals, before the first of them moves any. */
 static void take_starts(const bl_engine *e, const double *signals) {
-    for (int32_t n = 0; n < e->coupling_count; n++) take_start(e, &e->couplings[n], signals);
+    for (int32_t n = 0; n < e->coupling_count; n++) bl_take_start(e, &e->couplings[n], signals);
 }
 
 /* The power that passes between two members, and the difference of what each of them sees at its end: what the coupling creates. Both are
    means over a step, of which this part has a size, after others have been done. Where the other member gets a place, it does its work
    along the true way: what it sees within the step is put right at the end. */
-static void measure_bonds(const bl_coupling *c, double dt, double done, double size) {
+void bl_measure_bonds(const bl_coupling *c, double dt, double done, double size) {
     static const double weights[3] = {1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0};
     for (int32_t n = 0; n < c->bond_count; n++) {
         const bl_bond *bond = &c->bonds[n];
@@ -512,27 +508,27 @@ void bl_measure_exchanges(bl_engine *e, double t) {
 }
 
 /* Takes the step, or a part of it, from `start` at t; the caller checks the remaining residual. */
-static int try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
+int bl_try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual) {
     *residual = 0.0;
     if (method < BL_FIXED_POINT || c->unknown_count == 0) return sweep(e, c, method, c->hold, t, dt, false);
     for (int64_t k = 0; k < c->element_count; k++) {
-        const bl_polynomial polynomial = extrapolate(c, k, 2);
+        const bl_polynomial polynomial = bl_extrapolate(c, k, 2);
         c->guess[k] = polynomial.value + (polynomial.first + 0.5 * polynomial.second * dt) * dt;
     }
-    const int status = move_members(e, c, BL_KEEP_STEP, false);
+    const int status = bl_move_members(e, c, BL_KEEP_STEP, false);
     if (status != BL_OK) return status;
     return method == BL_NEWTON ? iterate_newton(e, c, c->hold, t, dt, residual)
                                : iterate_fixed_point(e, c, c->hold, t, dt, residual);
 }
 
 /* Whether what failed may be happy with other inputs, of another step. */
-static bool is_refusal(int status) {
+bool bl_is_refusal(int status) {
     return status == BL_ERROR_BLOCK || status == BL_ERROR_SOLVER || status == BL_ERROR_LOOP ||
            status == BL_ERROR_NOT_FINITE;
 }
 
 /* History and start of the whole step: the next step continues as if this one had not been divided. */
-static void copy_whole(const bl_coupling *c, bool back) {
+void bl_keep_whole(const bl_coupling *c, bool back) {
     double *m = c->memory;
     const double iterations = m[BL_COUPLING_ITERATIONS], has_jacobian = m[BL_COUPLING_HAS_JACOBIAN];
     double *kept = copy_part(c->whole, m, bl_coupling_history(c->element_count), back);
@@ -548,12 +544,12 @@ static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, dou
     double done = 0.0, largest = 0.0;
     int count = 0;
     while (done < 1.0) {
-        int status = try_coupled_step(e, c, method, t + done * dt, size * dt, residual);
-        if (status != BL_OK && !is_refusal(status)) return status;
+        int status = bl_try_coupled_step(e, c, method, t + done * dt, size * dt, residual);
+        if (status != BL_OK && !bl_is_refusal(status)) return status;
         if (status == BL_OK && *residual <= c->tolerance) {
-            measure_bonds(c, size * dt, done, size);
-            keep_history(c, size * dt);
-            take_start(e, c, e->signals);
+            bl_measure_bonds(c, size * dt, done, size);
+            bl_keep_history(c, size * dt);
+            bl_take_start(e, c, e->signals);
             largest = fmax(largest, *residual);
             count++;
             done += size;
@@ -561,7 +557,7 @@ static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, dou
             size *= 2.0;
         } else {
             if (size <= c->smallest) return BL_OK;
-            status = move_members(e, c, BL_KEEP_STEP, true);
+            status = bl_move_members(e, c, BL_KEEP_STEP, true);
             if (status != BL_OK) return status;
             size *= 0.5;
         }
@@ -576,49 +572,56 @@ static int take_parts(bl_engine *e, bl_coupling *c, int method, double size, dou
 static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobian, double t, double dt,
                        double *residual) {
     double *m = c->memory;
-    int parts = 0, status = move_members(e, c, BL_KEEP_STEP, true);
-    if (status == BL_OK) status = move_members(e, c, BL_KEEP_WHOLE, false);
+    int parts = 0, status = bl_move_members(e, c, BL_KEEP_STEP, true);
+    if (status == BL_OK) status = bl_move_members(e, c, BL_KEEP_WHOLE, false);
     if (status != BL_OK) return status;
-    copy_whole(c, false);
+    bl_keep_whole(c, false);
     m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
     status = take_parts(e, c, method, had_jacobian ? 1.0 : 0.5, t, dt, residual, &parts);
     if (status != BL_OK) return status;
-    copy_whole(c, true);
+    bl_keep_whole(c, true);
     if (parts != 1) m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
     if (parts > 1) m[BL_COUPLING_SHORTENED] += 1.0;
-    if (parts == 0) status = move_members(e, c, BL_KEEP_WHOLE, true);
-    return parts == 0 && status == BL_OK ? try_coupled_step(e, c, method, t, dt, residual) : status;
+    if (parts == 0) status = bl_move_members(e, c, BL_KEEP_WHOLE, true);
+    return parts == 0 && status == BL_OK ? bl_try_coupled_step(e, c, method, t, dt, residual) : status;
 }
 
-/* One step of a coupling; `start` holds the signals at t. */
-static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
-    double *m = c->memory, residual = 0.0;
-    int method = c->method;
+int bl_coupling_method(const bl_coupling *c) {
     /* A quadratic has no past yet: a first step held constant would cost an order, so it is iterated. */
-    if (c->hold == 2 && m[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back && method < BL_FIXED_POINT)
-        method = BL_FIXED_POINT;
-    const bool had_jacobian = method == BL_NEWTON && m[BL_COUPLING_HAS_JACOBIAN] != 0.0;
-    const bool may_repeat = method >= BL_FIXED_POINT && c->unknown_count > 0 && c->smallest < 1.0;
-    const double shortened = m[BL_COUPLING_SHORTENED];
-    m[BL_COUPLING_ITERATIONS] = 0.0;
-    int status = try_coupled_step(e, c, method, t, dt, &residual);
-    if (may_repeat && (status == BL_OK ? !(residual <= c->tolerance) : is_refusal(status))) {
-        status = repeat_step(e, c, method, had_jacobian, t, dt, &residual);
-        if (status == BL_OK) bl_forget_failure(e);
-    }
-    if (status != BL_OK) return status;
-    if (m[BL_COUPLING_SHORTENED] == shortened) measure_bonds(c, dt, 0.0, 1.0);
-    keep_history(c, dt);
-    m[BL_COUPLING_RESIDUAL] = residual;
-    m[BL_COUPLING_STEPS] += 1.0;
-    m[BL_COUPLING_SWEEPS] += m[BL_COUPLING_ITERATIONS];
-    if (residual <= c->tolerance) return BL_OK;
+    const bool is_first = c->hold == 2 && c->memory[BL_COUPLING_HISTORY] == 0.0 && c->rolls_back;
+    return is_first && c->method < BL_FIXED_POINT ? BL_FIXED_POINT : c->method;
+}
+
+int bl_count_failure(bl_engine *e, const bl_coupling *c, double t, double residual, bool was_divided) {
+    double *m = c->memory;
     m[BL_COUPLING_FAILURES] += 1.0;
     if (!c->strict) return BL_OK;
     const bl_block *first = c->members[0].block ? c->members[0].block : c->members[c->member_count > 1].block;
     return bl_fail(e, BL_ERROR_SOLVER, first ? first->index : -1,
                    "the coupled step from t = %.9g did not converge%s: after %d iterations its residual is %.3g", t,
-                   may_repeat ? ", nor did parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
+                   was_divided ? ", nor did parts of it" : "", (int)m[BL_COUPLING_ITERATIONS], residual);
+}
+
+/* One step of a coupling; `start` holds the signals at t. */
+static int step_coupling(bl_engine *e, bl_coupling *c, double t, double dt) {
+    double *m = c->memory, residual = 0.0;
+    const int method = bl_coupling_method(c);
+    const bool had_jacobian = method == BL_NEWTON && m[BL_COUPLING_HAS_JACOBIAN] != 0.0;
+    const bool may_repeat = method >= BL_FIXED_POINT && c->unknown_count > 0 && c->smallest < 1.0;
+    const double shortened = m[BL_COUPLING_SHORTENED];
+    m[BL_COUPLING_ITERATIONS] = 0.0;
+    int status = bl_try_coupled_step(e, c, method, t, dt, &residual);
+    if (may_repeat && (status == BL_OK ? !(residual <= c->tolerance) : bl_is_refusal(status))) {
+        status = repeat_step(e, c, method, had_jacobian, t, dt, &residual);
+        if (status == BL_OK) bl_forget_failure(e);
+    }
+    if (status != BL_OK) return status;
+    if (m[BL_COUPLING_SHORTENED] == shortened) bl_measure_bonds(c, dt, 0.0, 1.0);
+    bl_keep_history(c, dt);
+    m[BL_COUPLING_RESIDUAL] = residual;
+    m[BL_COUPLING_STEPS] += 1.0;
+    m[BL_COUPLING_SWEEPS] += m[BL_COUPLING_ITERATIONS];
+    return residual <= c->tolerance ? BL_OK : bl_count_failure(e, c, t, residual, may_repeat);
 }
 
 /* Members with a longer period advance to its end in one step; the others advance by the requested part h of a tick. */
@@ -646,7 +649,7 @@ static int try_parts(bl_engine *e, double t, double h, int parts) {
         if (!bl_is_hit(e, c->rate)) continue;
         memcpy(parts == 2 ? c->halves : c->quarters, c->start, (size_t)c->element_count * sizeof(double));
         memcpy(c->memory, c->kept_memory, (size_t)c->memory_count * sizeof(double));
-        status = move_members(e, c, BL_KEEP_ESTIMATE, true);
+        status = bl_move_members(e, c, BL_KEEP_ESTIMATE, true);
         if (status != BL_OK) return status;
     }
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));
@@ -659,7 +662,7 @@ static int prepare_estimate(bl_engine *e, double t, double h) {
         bl_coupling *c = &e->couplings[n];
         if (!bl_is_hit(e, c->rate)) continue;
         memcpy(c->kept_memory, c->memory, (size_t)c->memory_count * sizeof(double));
-        const int status = move_members(e, c, BL_KEEP_ESTIMATE, false);
+        const int status = bl_move_members(e, c, BL_KEEP_ESTIMATE, false);
         if (status != BL_OK) return status;
     }
     const int status = try_parts(e, t, h, 4);
@@ -675,16 +678,16 @@ static void finish_estimate(bl_coupling *c) {
         for (int32_t i = 0; i < signal->width; i++) {
             const int64_t k = signal->at + i;
             const double halved = signal->now[i] - c->halves[k], quartered = c->halves[k] - c->quarters[k];
-            array_of(c, BL_COUPLED_ERROR)[k] = halved / share;
-            array_of(c, BL_COUPLED_ERROR_SUM)[k] += fabs(halved / share);
-            array_of(c, BL_COUPLED_HALVED)[k] += halved * halved;
-            array_of(c, BL_COUPLED_QUARTERED)[k] += quartered * quartered;
+            bl_coupled_array(c, BL_COUPLED_ERROR)[k] = halved / share;
+            bl_coupled_array(c, BL_COUPLED_ERROR_SUM)[k] += fabs(halved / share);
+            bl_coupled_array(c, BL_COUPLED_HALVED)[k] += halved * halved;
+            bl_coupled_array(c, BL_COUPLED_QUARTERED)[k] += quartered * quartered;
         }
     }
     c->memory[BL_COUPLING_ESTIMATES] += 1.0;
 }
 
-static int accept_members(bl_engine *e, const bl_coupling *c, double t) {
+int bl_accept_members(bl_engine *e, const bl_coupling *c, double t) {
     for (int32_t j = 0; j < c->member_count; j++) {
         bl_block *b = c->members[j].block;
         const bl_operation accept = b ? e->kernels[b->index]->accept_step : NULL;
@@ -698,10 +701,19 @@ int bl_coupling_start(bl_engine *e, double t) {
     if (e->coupling_count == 0) return BL_OK;
     memcpy(e->coupling_signals, e->signals, (size_t)e->layout.signals * sizeof(double));
     for (int32_t n = 0; n < e->coupling_count; n++) {
-        const int status = bl_is_hit(e, e->couplings[n].rate) ? accept_members(e, &e->couplings[n], t) : BL_OK;
+        const int status = bl_is_hit(e, e->couplings[n].rate) ? bl_accept_members(e, &e->couplings[n], t) : BL_OK;
         if (status != BL_OK) return status;
     }
     return BL_OK;
+}
+
+/* Couplings of one communication group follow each other and are advanced together. */
+static int32_t count_group(const bl_engine *e, int32_t first) {
+    int32_t last = first + 1;
+    while (last < e->coupling_count && e->couplings[last].group == e->couplings[first].group &&
+           e->couplings[last].period == e->couplings[first].period && bl_is_hit(e, e->couplings[last].rate))
+        last++;
+    return last - first;
 }
 
 int bl_coupling_advance(bl_engine *e, double t, double h) {
@@ -709,14 +721,22 @@ int bl_coupling_advance(bl_engine *e, double t, double h) {
     const bool estimate = e->estimate_every > 0 && e->tick % e->estimate_every == 0;
     int status = estimate ? prepare_estimate(e, t, h) : BL_OK;
     take_starts(e, e->coupling_signals);
-    for (int32_t n = 0; n < e->coupling_count && status == BL_OK; n++) {
+    for (int32_t n = 0, count = 1; n < e->coupling_count && status == BL_OK; n += count) {
         bl_coupling *c = &e->couplings[n];
+        count = 1;
         if (!bl_is_hit(e, c->rate)) continue;
         const double dt = length_of(e, c, h);
-        status = step_coupling(e, c, t, dt);
+        if (c->group > 0) {
+            count = count_group(e, n);
+            status = bl_communicate(e, c, count, t, dt);
+        } else {
+            status = step_coupling(e, c, t, dt);
+        }
         if (status != BL_OK) break;
-        if (estimate) finish_estimate(c);
-        for (int32_t k = 0; k < c->bond_count; k++) add_up_bond(c->bonds[k].memory, dt);
+        for (int32_t j = 0; j < count; j++) {
+            if (estimate) finish_estimate(&c[j]);
+            for (int32_t k = 0; k < c[j].bond_count; k++) add_up_bond(c[j].bonds[k].memory, dt);
+        }
     }
     /* Outputs that are not due at the next tick hold their values of this one. */
     memcpy(e->signals, e->coupling_signals, (size_t)e->layout.signals * sizeof(double));

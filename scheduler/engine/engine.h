@@ -174,6 +174,11 @@ enum {
     BL_COUPLING_HAS_JACOBIAN,
     BL_COUPLING_ESTIMATES,
     BL_COUPLING_SHORTENED,
+    BL_COUPLING_WANTED,         /* adaptive communication: the next step in s, 0: none was chosen yet, */
+    BL_COUPLING_ERROR_BEFORE,   /* the error of the last step relative to the tolerance, */
+    BL_COUPLING_COMMUNICATIONS, /* how many steps were taken and rejected, */
+    BL_COUPLING_REJECTED,
+    BL_COUPLING_EXCEEDED, /* and in how many ticks the mean error exceeded the tolerance */
     BL_COUPLING_HEAD
 };
 enum {
@@ -185,6 +190,8 @@ enum {
     BL_COUPLED_ERROR_SUM,
     BL_COUPLED_HALVED,
     BL_COUPLED_QUARTERED,
+    BL_COUPLED_RECENT,   /* its largest value, of which 2 % are forgotten in a tick, */
+    BL_COUPLED_LIMITING, /* and in how many communication steps its error was the largest */
     BL_COUPLED_ARRAYS
 };
 
@@ -193,7 +200,9 @@ typedef struct {
     bool strict; /* whether it is an error if the iteration does not converge */
     bool rolls_back;
     double tolerance;
-    double smallest; /* part of a step that is tried if the whole does not converge; 1: no part is */
+    int32_t group; /* of couplings that take the same communication steps: communication.c; 0: a step is a tick, or its period */
+    double step_tolerance; /* of the inputs in such a step, relative to their largest values; 0: only the others' count */
+    double smallest; /* part of a step that is tried if the whole does not converge or is not exact; 1: no part is */
     int32_t rate;
     int64_t period; /* in ticks */
     bl_member *members;
@@ -209,6 +218,11 @@ typedef struct {
     double *work; /* of the iteration: bl_coupling_scratch values */
     bl_log_mark marks[BL_KEEP_COUNT]; /* of the log, when the states of the members were saved */
 } bl_coupling;
+
+/* An input within a step: value + first τ + second τ²/2. */
+typedef struct {
+    double value, first, second;
+} bl_polynomial;
 
 /* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
    what happens there. */
@@ -366,6 +380,28 @@ void bl_measure_exchanges(bl_engine *e, double t);
 /* Sets the inputs of the continuous states to their values at t. */
 void bl_coupling_follow(const bl_engine *e, double t);
 int64_t bl_coupling_scratch(int32_t method, int32_t unknowns);
+/* Its method, or that of a step without a past. */
+int bl_coupling_method(const bl_coupling *c);
+/* Takes the step, or a part of it, from `start` at t; the caller checks the remaining residual. */
+int bl_try_coupled_step(bl_engine *e, bl_coupling *c, int method, double t, double dt, double *residual);
+/* Whether what failed may succeed with other inputs, of another step. */
+bool bl_is_refusal(int status);
+/* Counts a step that did not converge; an error if the coupling is strict. */
+int bl_count_failure(bl_engine *e, const bl_coupling *c, double t, double residual, bool was_divided);
+/* An input from its last `order` derivatives; with fewer if fewer are known. */
+bl_polynomial bl_extrapolate(const bl_coupling *c, int64_t k, int order);
+/* What remains of a step: what its members did, its signals as the start of the next, its input derivatives, its powers. */
+int bl_accept_members(bl_engine *e, const bl_coupling *c, double t);
+void bl_take_start(const bl_engine *e, const bl_coupling *c, const double *signals);
+void bl_keep_history(bl_coupling *c, double dt);
+void bl_measure_bonds(const bl_coupling *c, double dt, double done, double size);
+/* Saves the members' states for one of the uses, or restores them; and what the coupling remembers, with its start. */
+int bl_move_members(bl_engine *e, bl_coupling *c, int use, bool back);
+void bl_keep_whole(const bl_coupling *c, bool back);
+/* One of the arrays over the elements that a coupling remembers. */
+double *bl_coupled_array(const bl_coupling *c, int which);
+/* communication.c: advances `count` couplings together over dt, in communication steps as their tolerances need. */
+int bl_communicate(bl_engine *e, bl_coupling *couplings, int32_t count, double t, double dt);
 int64_t bl_coupling_history(int32_t elements);
 int64_t bl_coupling_memory(int32_t method, int32_t elements, int32_t unknowns);
 /* guard.c */

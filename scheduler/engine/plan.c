@@ -74,6 +74,7 @@ BL_SHARED enum {
     COUPLING_STRICT,
     COUPLING_ROLLS_BACK,
     COUPLING_HALVINGS,
+    COUPLING_GROUP,
     COUPLING_MEMBER,
     COUPLING_MEMBER_COUNT,
     COUPLING_SIGNAL,
@@ -795,6 +796,8 @@ static int load_coupling(bl_loader *l, bl_coupling_tables *tables, const int32_t
     REQUIRE(record[COUPLING_HALVINGS] >= 0 && record[COUPLING_HALVINGS] <= LARGEST_HALVINGS,
             "a coupling halves too often");
     c->smallest = ldexp(1.0, -record[COUPLING_HALVINGS]);
+    c->group = record[COUPLING_GROUP];
+    REQUIRE(c->group >= 0 && c->group <= tables->record_count, "a coupling is in no group");
     REQUIRE(c->member_count >= 1 && fits(record[COUPLING_MEMBER], c->member_count, tables->member_count),
             "a coupling has no members");
     REQUIRE(fits(record[COUPLING_SIGNAL], c->signal_count, tables->signal_count), "a coupling's signals do not exist");
@@ -844,7 +847,7 @@ static int load_couplings(bl_loader *l) {
     TRY(find_table(l, "BOND", BOND_FIELDS, &tables.bonds, &tables.bond_count));
     TRY(find_section(l, "CTOL", 8, &numbers, &n));
     if (tables.record_count == 0) return BL_OK;
-    REQUIRE(n == tables.record_count + 1 && numbers[n - 1] >= 0.0 && numbers[n - 1] < 1e15,
+    REQUIRE(n == 2 * tables.record_count + 1 && numbers[n - 1] >= 0.0 && numbers[n - 1] < 1e15,
             "the couplings' numbers are missing");
     e->estimate_every = (int64_t)numbers[n - 1];
     TRY(allocate(l, e->block_count, sizeof(bool), &taken));
@@ -855,8 +858,11 @@ static int load_couplings(bl_loader *l) {
         used += (int64_t)record[COUPLING_MEMBER_COUNT] + record[COUPLING_SIGNAL_COUNT] + record[COUPLING_ENTRY_COUNT];
         REQUIRE(used <= 4 * (tables.member_count + tables.signal_count + tables.entry_count),
                 "the couplings share their tables");
-        REQUIRE(numbers[k] > 0.0 && numbers[k] < 1.0, "a coupling has no tolerance");
-        e->couplings[k].tolerance = numbers[k];
+        const double *tolerances = numbers + 2 * k;
+        REQUIRE(tolerances[0] > 0.0 && tolerances[0] < 1.0 && tolerances[1] >= 0.0 && tolerances[1] < 1.0,
+                "a coupling has no tolerance");
+        e->couplings[k].tolerance = tolerances[0];
+        e->couplings[k].step_tolerance = tolerances[1];
         TRY(load_coupling(l, &tables, record, &e->couplings[k], taken));
         e->coupling_count++;
     }

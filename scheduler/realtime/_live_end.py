@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import BiellaError, BlockError, DeviceError, OverrunError
 from ..engine._engine import DIAGNOSTIC_RUN
-from ..results._coupling_report import read_couplings, warn_of_created_energy
+from ..results._coupling_report import (
+    read_couplings,
+    warn_of_created_energy,
+    warn_of_exceeded,
+)
 from ..results._signals import ResultError
 from ..results.events._captures import read_captures
 from .loop._pace import (
@@ -47,6 +51,8 @@ def finish(run: LiveRun) -> None:
     instance.warn(DIAGNOSTIC_RUN)
     instance.warn_of_fallbacks({})
     warn_of_created_energy(instance)
+    if run.plan.couplings:
+        warn_of_exceeded(read_couplings(instance))
 
 
 def _handle_status(run: LiveRun) -> None:

@@ -26,6 +26,10 @@ HEAD = {
     "sweeps": contract.BL_COUPLING_SWEEPS,
     "estimates": contract.BL_COUPLING_ESTIMATES,
     "shortened": contract.BL_COUPLING_SHORTENED,
+    "communication_step": contract.BL_COUPLING_SPAN,
+    "communication_steps": contract.BL_COUPLING_COMMUNICATIONS,
+    "rejected": contract.BL_COUPLING_REJECTED,
+    "exceeded": contract.BL_COUPLING_EXCEEDED,
 }
 HEAD_SIZE = contract.BL_COUPLING_HEAD
 ARRAYS = {
@@ -34,6 +38,7 @@ ARRAYS = {
     "error_sum": contract.BL_COUPLED_ERROR_SUM,
     "halved": contract.BL_COUPLED_HALVED,
     "quartered": contract.BL_COUPLED_QUARTERED,
+    "limiting": contract.BL_COUPLED_LIMITING,
 }
 ARRAY_COUNT = contract.BL_COUPLED_ARRAYS
 BOND = {
@@ -141,14 +146,48 @@ def warn_of_failures(couplings: Sequence[dict[str, Any]]) -> None:
     """Warn of couplings whose iteration did not converge in some steps."""
     for item in couplings:
         if item["failures"]:
+            steps = item["communication_steps"] or item["steps"]
             warnings.warn(
                 f"the coupling of {', '.join(f'`{m}`' for m in item['members'])} did not converge "
                 f"to {item['tolerance']:g} within {item['limit']} iterations in "
-                f"{item['failures']:.0f} of {item['steps']:.0f} steps. Use a smaller step, more "
+                f"{item['failures']:.0f} of {steps:.0f} steps. Use a smaller step, more "
                 f"iterations, or method='newton'.",
                 CouplingWarning,
                 stacklevel=4,
             )
+
+
+def warn_of_exceeded(couplings: Sequence[dict[str, Any]], stacklevel: int = 4) -> None:
+    """Warn of couplings whose communication steps were not as exact as their tolerance."""
+    for item in couplings:
+        if not item["exceeded"] or not item["coupling_tolerance"]:
+            continue
+        signal = _find_limiting(item)
+        if item["rolls_back"]:
+            why = (
+                f"a base step has at most {item['divisions']} communication steps. Use a smaller "
+                f"base step, more halvings, or a larger tolerance"
+            )
+        else:
+            why = (
+                "a block cannot be rolled back, so that the next step is shortened, but none is "
+                "repeated. Use a smaller base step, or FMUs with canGetAndSetFMUstate"
+            )
+        warnings.warn(
+            f"the inputs in the coupling of {', '.join(f'`{m}`' for m in item['members'])} exceed "
+            f"coupling_tolerance = {item['coupling_tolerance']:g} in {item['exceeded']:.0f} of "
+            f"{item['steps']:.0f} base steps"
+            f"{'' if signal is None else f', mostly because of `{signal}`'}: {why}.",
+            CouplingWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _find_limiting(item: Mapping[str, Any]) -> str | None:
+    """Return the signal that most often limited the communication step."""
+    counts = {signal["source"]: max(signal["limiting"], default=0.0) for signal in item["signals"]}
+    found = max(counts, key=lambda name: counts[name], default=None)
+    return found if found is not None and counts[found] > 0.0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +273,8 @@ class CouplingReport:
                 )
                 if item["shortened"]:
                     lines[-1] += f", {item['shortened']:.0f} divided"
+            if item["communication_steps"]:
+                lines.append(_describe_communication(item))
             for bond in item["bonds"]:
                 lines.append(
                     f"  power bond {bond['name']} ({bond['effort']} · {bond['flow']}): "
@@ -242,6 +283,8 @@ class CouplingReport:
                 )
         lines.append("")
         if not self.connections:
+            if any(item["communication_steps"] for item in self.couplings):
+                return "\n".join(lines[:-1])
             return "\n".join(
                 [*lines, "To estimate the errors of connections, run with estimate_error=1."]
             )
@@ -266,6 +309,17 @@ class CouplingReport:
                 f"a step of {self.suggested_step:.2g} s would keep {self.tolerance:g}."
             )
         return "\n".join(lines)
+
+
+def _describe_communication(item: Mapping[str, Any]) -> str:
+    line = (
+        f"  {item['communication_steps']:.0f} communication steps for a tolerance of "
+        f"{item['coupling_tolerance']:g}, {item['rejected']:.0f} rejected, "
+        f"{item['sweeps']:.0f} steps of each member; above the tolerance in "
+        f"{item['exceeded']:.0f} base steps"
+    )
+    signal = _find_limiting(item)
+    return line if signal is None else f"{line}; mostly limited by {signal}"
 
 
 def report_couplings(

@@ -66,6 +66,8 @@ def why_not(plan: Plan, ticks: int) -> str:
         return f"not estimated: {names} cannot be repeated"
     if np.frombuffer(plan.sections["SOLV"], dtype="<f8")[contract.BL_CONTROL_RELATIVE] > 0.0:
         return "not estimated: the solver controls the error"
+    if any(item["coupling_tolerance"] for item in plan.couplings):
+        return "not estimated: communication steps vary with the error of the couplings"
     if not _integrators(plan):
         return "not estimated: nothing is integrated"
     if ticks < _SHORTEST_RUN:

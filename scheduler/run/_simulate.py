@@ -26,7 +26,12 @@ from ..compile.plan._plan import Plan, PortInfo
 from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
 from ..engine._library import contract
 from ..realtime import _live_exit as live_exit
-from ..results._coupling_report import read_couplings, warn_of_created_energy, warn_of_failures
+from ..results._coupling_report import (
+    read_couplings,
+    warn_of_created_energy,
+    warn_of_exceeded,
+    warn_of_failures,
+)
 from ..results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder
 from ..results._result import Result
 from ..results.events._captures import declare_captures, read_captures
@@ -57,6 +62,7 @@ def simulate(
     progress: bool = True,
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -88,7 +94,7 @@ def simulate(
         unless the diagram contains FMUs of other tools.
     progress
         Show a progress bar on a terminal when the run takes more than two seconds.
-    coupling, extrapolation
+    coupling, extrapolation, coupling_tolerance
         Coupling of blocks with an internal solver, in place of the diagram's options. Options that
         `Diagram.couple` sets for single blocks remain.
     estimate_error
@@ -123,7 +129,15 @@ def simulate(
         ``dopri5``.
     """
     plan = plan_of(
-        diagram, step, solver, coupling, extrapolation, estimate_error, tolerance, events
+        diagram,
+        step,
+        solver,
+        coupling,
+        extrapolation,
+        estimate_error,
+        tolerance,
+        events,
+        coupling_tolerance,
     )
     return run_plan(
         plan,
@@ -259,6 +273,7 @@ def plan_of(
     estimate_error: int,
     tolerance: Tolerance | None = None,
     events: str | None = None,
+    coupling_tolerance: float | None = None,
 ) -> Plan:
     """Compile a diagram with these options; a plan has its own already."""
     if isinstance(diagram, Diagram):
@@ -267,6 +282,7 @@ def plan_of(
             solver=solver,
             coupling=coupling,
             extrapolation=extrapolation,
+            coupling_tolerance=coupling_tolerance,
             estimate_error=estimate_error,
             tolerance=tolerance,
             events=events,
@@ -277,7 +293,8 @@ def plan_of(
         raise BiellaError(
             "the step and the solver of a Plan are fixed: simulate the Diagram instead."
         )
-    if coupling is not None or extrapolation is not None or estimate_error:
+    options = (coupling, extrapolation, coupling_tolerance)
+    if any(option is not None for option in options) or estimate_error:
         raise BiellaError("the coupling of a Plan is fixed: simulate the Diagram instead.")
     return diagram
 
@@ -390,6 +407,7 @@ def _run(
     instance.warn_of_fallbacks(fallbacks, stacklevel=5)
     if instance.plan.couplings:
         warn_of_failures(read_couplings(instance))
+        warn_of_exceeded(read_couplings(instance))
     warn_of_created_energy(instance)
     return result
 

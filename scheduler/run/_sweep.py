@@ -79,6 +79,7 @@ def sweep(
     keep_state: bool | None = None,
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -101,6 +102,7 @@ def sweep(
     keep_state: bool | None = None,
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -122,6 +124,7 @@ def sweep(
     keep_state: bool | None = None,
     coupling: str | None = None,
     extrapolation: int | None = None,
+    coupling_tolerance: float | None = None,
     estimate_error: int = 0,
     tolerance: Tolerance | None = None,
     events: str | None = None,
@@ -148,8 +151,8 @@ def sweep(
         Number of simultaneous runs; by default one per core.
     progress
         Show a progress bar on a terminal when the sweep takes more than two seconds.
-    step, solver, every, checkpoint, keep_state, coupling, extrapolation, estimate_error,
-    tolerance, events, error_estimate
+    step, solver, every, checkpoint, keep_state, coupling, extrapolation, coupling_tolerance,
+    estimate_error, tolerance, events, error_estimate
         As in `simulate`; errors of fixed steps are estimated on request only.
 
     Returns
@@ -164,7 +167,15 @@ def sweep(
     """
     cases, shape = _cases(parameters)
     plan = plan_of(
-        diagram, step, solver, coupling, extrapolation, estimate_error, tolerance, events
+        diagram,
+        step,
+        solver,
+        coupling,
+        extrapolation,
+        estimate_error,
+        tolerance,
+        events,
+        coupling_tolerance,
     )
     choose_signals(plan, record)
     for number, case in enumerate(cases):

@@ -25,6 +25,7 @@ from .._flatten import FlatDiagram, Source
 from .._order import Order, find_minor_blocks
 from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, EVERY_TICK, Ticks
+from ._communication import find_groups, report_fixed_steps
 from ._coupling_options import Coupling, CouplingWarning
 from ._power_pairs import PowerPair, find_power_pairs
 
@@ -97,12 +98,20 @@ class Component:
     rolls_back: bool
     period: int
     takes_any_step: bool = True
+    group: int = 0
+    """Couplings of a group take the same adaptive communication steps; 0: base steps."""
     bonds: list[CoupledBond] = field(default_factory=list)
 
     @property
+    def is_adaptive(self) -> bool:
+        """Whether base steps are divided as the coupling tolerance of its group requires."""
+        return self.group > 0
+
+    @property
     def halvings(self) -> int:
-        """How often a step that fails may be halved."""
+        """How often a step that fails, or is not exact, may be halved."""
         fits = self.how.is_iterated and self.rolls_back and self.takes_any_step
+        fits = fits or self.is_adaptive
         return self.how.halvings if fits else 0
 
     @property
@@ -226,6 +235,7 @@ class _Search:
         self.group = {n: rates[n] if rates[n].period > 1 else EVERY_TICK for n in self.own}
         self.pairs: list[tuple[Component, list[PowerPair]]] = []
         self.exchanges: list[Exchange] = []
+        self.groups = 0
         self.held: set[int] = set()
         for loop in order.loops:  # a loop is solved as a whole, or held as a whole
             groups = {self.group[n] for n in loop.body if n in self.group}
@@ -337,6 +347,12 @@ class _Search:
                 elif depends:
                     read[node].append((port, source, depends, calls))
                     graph.add_edges_from((other, node) for other in depends if other != _TIME)
+        wanting = {n for n in nodes if chosen.get(n, default).is_adaptive}
+        reading = {n for n in nodes if any(depends for _, _, depends, _ in read[n])}
+        together = find_groups(graph, wanting, reading, self.groups)
+        self.groups += len(set(together.values()))
+        explicit = {n for n in wanting if n in chosen}
+        together = self._check_groups(together, explicit, estimate, problems)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")
@@ -347,7 +363,8 @@ class _Search:
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.extrapolation == 0) or not reads
             pairs = find_power_pairs(self.flat, self.ports, self, inside, group) if reads else []
-            if plain and not estimate and not bonded & set(inside):
+            number = together.get(inside[0], 0)
+            if plain and not number and not estimate and not bonded & set(inside):
                 self._measure_plainly(inside, pairs, group)
                 continue
             component = self._build(inside, how, group, read)
@@ -357,9 +374,29 @@ class _Search:
                 self._warn_of_fallback(component, how.method)
             elif how.method == "gauss-seidel" and reads and not component.is_sequential:
                 self._warn_of_jacobi(component)
+            component.group = number
             found.append(component)
             self.pairs.append((component, pairs))
-        return found
+        return sorted(found, key=lambda component: component.group)
+
+    def _check_groups(
+        self, together: dict[int, int], explicit: set[int], estimate: bool, problems: list[str]
+    ) -> dict[int, int]:
+        """Return the groups that can have adaptive communication steps, and report the others."""
+        stuck = {
+            n for n in together if n != STATES and not self.flat.blocks[n].block.takes_any_step
+        }
+        for group in sorted({together[n] for n in stuck}):
+            inside = {n for n, other in together.items() if other == group}
+            names = name_list(f"`{self.name(n)}`" for n in sorted(stuck & inside))
+            report_fixed_steps(names, bool(explicit & inside), problems)
+            together = {n: other for n, other in together.items() if other != group}
+        if together and estimate:
+            problems.append(
+                "estimate_error compares steps of equal length, so it cannot be combined with "
+                "coupling_tolerance, which controls the error itself: use one of them."
+            )
+        return together
 
     def _measure_plainly(self, nodes: list[int], pairs: Sequence[PowerPair], group: Ticks) -> None:
         members = tuple(self.name(node) for node in nodes)

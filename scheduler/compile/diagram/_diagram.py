@@ -75,6 +75,9 @@ class Diagram:
         How blocks with an internal solver (FMUs, mechanisms with ``mode="internal"``) exchange
         signals within a step: ``"jacobi"``, ``"gauss-seidel"``, ``"fixed-point"`` or ``"newton"``,
         and the order 0, 1 or 2 of their inputs in time. See `couple`.
+    coupling_tolerance
+        Divide base steps so that these inputs are followed to this part of their largest values;
+        None or 0: communicate at every base step. See `couple`.
 
     ``d["pid"]`` is the block called pid, ``"pid" in d`` whether there is one, ``len(d)`` how many
     blocks there are. Iteration gives their names, inputs of the diagram included, in the order in
@@ -99,6 +102,7 @@ class Diagram:
         algebraic_loops: str = "solve",
         coupling: str = "jacobi",
         extrapolation: int = 0,
+        coupling_tolerance: float | None = None,
         tolerance: Tolerance | None = None,
         events: str = "locate",
         max_events: int = MAX_EVENTS,
@@ -133,7 +137,11 @@ class Diagram:
         """For each connected input (block, number of the port): the output that feeds it."""
         self.outports: dict[str, Outport] = {}
         self.double_sources: list[str] = []
-        self.coupling = Coupling(coupling, extrapolation)
+        self.coupling = Coupling(
+            coupling,
+            extrapolation,
+            coupling_tolerance=0.0 if coupling_tolerance is None else coupling_tolerance,
+        )
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
         """Options set by `couple` for certain blocks; `coupling` applies to all others."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
@@ -327,6 +335,7 @@ class Diagram:
         iterations: int | None = None,
         failure: str | None = None,
         halvings: int | None = None,
+        coupling_tolerance: float | None = None,
     ) -> None:
         """Set how blocks with an internal solver are coupled within a step.
 
@@ -353,8 +362,11 @@ class Diagram:
             Reaction to an iteration that does not converge: ``"warn"`` after the run, or end the
             run with an ``"error"``.
         halvings
-            How often a step that does not converge, or that a block rejects, may be halved; 0
-            bounds the execution time of a tick.
+            How often a step that does not converge, that a block rejects, or whose error exceeds
+            `coupling_tolerance`, may be halved: it bounds the execution time of a tick.
+        coupling_tolerance
+            Divide the base step into communication steps within which the inputs deviate from
+            their polynomials by at most this part of their largest values; 0: do not divide it.
         """
         said: dict[str, Any] = {
             "method": method,
@@ -363,6 +375,7 @@ class Diagram:
             "iterations": iterations,
             "failure": failure,
             "halvings": halvings,
+            "coupling_tolerance": coupling_tolerance,
         }
         given = {name: value for name, value in said.items() if value is not None}
         how = replace(self.coupling, **given)
@@ -424,7 +437,7 @@ class Diagram:
             the initial output of its block.
         outputs
             Signals to make outputs of the whole diagram, in addition to the declared ones.
-        coupling, extrapolation
+        coupling, extrapolation, coupling_tolerance
             Override those of the diagram; settings of single blocks by `couple` are kept.
         estimate_error
             Estimate the coupling error at every n-th tick: the step is repeated in halves and in

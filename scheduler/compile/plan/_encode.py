@@ -419,6 +419,7 @@ class Encoder:
                         contract.COUPLING_STRICT: int(how.failure == "error"),
                         contract.COUPLING_ROLLS_BACK: int(coupling.rolls_back),
                         contract.COUPLING_HALVINGS: coupling.halvings,
+                        contract.COUPLING_GROUP: coupling.group,
                         contract.COUPLING_MEMBER: len(members),
                         contract.COUPLING_MEMBER_COUNT: len(coupling.members),
                         contract.COUPLING_SIGNAL: len(signals),
@@ -485,7 +486,14 @@ class Encoder:
             "COUP": records, "CMEM": members, "CSIG": signals, "CINP": inputs, "CPRG": entries,
             "BOND": bonds,
         }  # fmt: skip
-        numbers = [coupling.how.tolerance for coupling in self.couplings]
+        numbers = [
+            number
+            for coupling in self.couplings
+            for number in (
+                coupling.how.tolerance,
+                coupling.how.coupling_tolerance if coupling.is_adaptive else 0.0,
+            )
+        ]
         return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()} | {
             "CTOL": np.array([*numbers, self.estimate], dtype="<f8")
         }

@@ -166,6 +166,14 @@ class Describer:
                 ("shortened", "steps that converged only after they were divided"),
             ):
                 show(f"{name}.{what}", slot + HEAD[what], 1, None, doc)
+        if coupling.is_adaptive:
+            for what, unit, doc in (
+                ("communication_step", "s", "length of the last communication step"),
+                ("communication_steps", None, "communication steps taken"),
+                ("rejected", None, "communication steps rejected and repeated with a shorter one"),
+                ("exceeded", None, "base steps in which the mean error exceeds the tolerance"),
+            ):
+                show(f"{name}.{what}", slot + HEAD[what], 1, unit, doc)
         signals, at = [], 0
         for number, signal in enumerate(coupling.signals):
             source = self._name_source(signal.source)
@@ -203,6 +211,8 @@ class Describer:
             "name": name, "members": paths, "method": how.method,
             "extrapolation": how.extrapolation,
             "tolerance": how.tolerance, "limit": how.iterations, "period": coupling.period,
+            "coupling_tolerance": how.coupling_tolerance if coupling.is_adaptive else 0.0,
+            "divisions": 2**coupling.halvings, "rolls_back": coupling.rolls_back,
             "slot": slot, "elements": coupling.element_count, "signals": signals, "bonds": bonds,
             "ports": ports,
         }  # fmt: skip

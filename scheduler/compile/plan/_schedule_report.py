@@ -41,6 +41,11 @@ def report_plan(plan: AbstractDescribed) -> str:
     for item in plan.couplings:
         how = f"{item['method']}, extrapolation {item['extrapolation']}"
         lines += ["", f"coupled by {how}: " + " → ".join(item["members"])]
+        if item["coupling_tolerance"]:
+            lines.append(
+                f"up to {item['divisions']} communication steps in a base step, for a tolerance of "
+                f"{item['coupling_tolerance']:g}"
+            )
         if "states" in set(item["members"]) - {block.path for block in plan.blocks}:
             lines.append("events of continuous blocks happen at ticks: their states are coupled")
     for title, ports in (("inputs", plan.inputs), ("outputs", plan.outputs)):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OF_DIAGRAMS = {
     "solver": None,
     "tolerance": None,
+    "coupling_tolerance": None,
     "events": None,
     "every": None,
     "mark_events": None,
@@ -63,6 +64,11 @@ def add_commands(commands: Any) -> None:
     )  # fmt: skip
     diagrams = simulate.add_argument_group("diagrams")
     add_solver_options(diagrams)
+    diagrams.add_argument(
+        "--coupling-tolerance", type=float, metavar="REL",
+        help="divide base steps so that coupled FMUs and mechanisms follow their inputs to this "
+        "part of the largest values, such as 1e-4",
+    )  # fmt: skip
     diagrams.add_argument("--every", type=int, help="record every n-th tick")
     diagrams.add_argument(
         "--no-error-estimate", action="store_true", help="do not estimate the error of fixed steps"
@@ -167,6 +173,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         diagram.compile(
             step=options.step,
             solver=options.solver,
+            coupling_tolerance=getattr(options, "coupling_tolerance", None),
             tolerance=options.tolerance,
             events=options.events,
             replace=played,

@@ -29,6 +29,16 @@ def test_only_two_methods_iterate(method):
         ({"iterations": 2.0}, "iterations must be between 1 and 1000"),
         ({"halvings": 11}, "halvings must be between 0 and 10"),
         ({"halvings": -1}, "halvings must be between 0 and 10"),
+        ({"coupling_tolerance": -1e-3}, "coupling_tolerance must be between 0 and 1, such as 1e-4"),
+        ({"coupling_tolerance": 1.0}, "coupling_tolerance must be between 0 and 1"),
+        ({"coupling_tolerance": float("nan")}, "coupling_tolerance must be between 0 and 1"),
+        ({"coupling_tolerance": "1e-3"}, "coupling_tolerance must be between 0 and 1"),
+        ({"coupling_tolerance": True}, "coupling_tolerance must be between 0 and 1"),
+        ({"coupling_tolerance": 1e-3, "halvings": 0}, "but halvings=0 does not allow this"),
+        (
+            {"method": "newton", "coupling_tolerance": 1e-9},
+            r"must be greater than the tolerance of the iteration \(1e-08\).*tolerance=1e-11",
+        ),
         ({"failure": "ignore"}, "failure must be 'warn' or 'error'"),
     ],
 )

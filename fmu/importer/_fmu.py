@@ -271,6 +271,7 @@ class AttachedFmu:
             guid=(block.description.model.guid or "").encode(),
             resources=(self.folder.path / "resources").as_uri().encode(),
             string_references=(c_uint32 * len(strings))(*strings),
+            string_reference_count=len(strings),
             strings=_texts(strings.values()),
             string_count=len(strings),
             tolerance=options.tolerance,

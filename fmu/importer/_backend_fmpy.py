@@ -22,7 +22,7 @@ from ...scheduler.engine._engine import (
     restore_float_control,
 )
 from ._archive import Folder, provide_binary
-from ._backend_python import AbstractCalledFmu, Values
+from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
 from ._interface import Description, Interface
 from ._options import Options
 from ._variables import BOOLEAN, INTEGER, REAL, Group, Scalar
@@ -54,22 +54,20 @@ class FmpyFmu(AbstractCalledFmu):
                 f"{self.external_name} uses scheduled execution, which is not supported."
             )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
-        self.can_roll_back = False
-        if description.version != "1.0" and flags is not None and flags.canGetAndSetFMUstate:
-            self.to_roll_back = "backend='engine'"
-        self.can_serialize = bool(states and description.version == "2.0")
+        self.can_serialize = bool(states)
 
     def open(self, instance: Instance, number: int) -> FmpySession:
         """Unpack the FMU."""
         return FmpySession(self, Values(instance, number, self))
 
 
-class FmpySession:
+class FmpySession(AbstractSnapshots):
     """An instance of FMPy's."""
 
     saved_on_request = True
 
     def __init__(self, block: FmpyFmu, values: Values) -> None:
+        super().__init__()
         self.block, self.values = block, values
         self.model = block.description.model
         self.portable = block.can_serialize
@@ -91,8 +89,7 @@ class FmpySession:
         self.tunable = _Table([g for g in interface.parameters if g.first.variability == "tunable"])
         self.solver: Any = None
         self.next_event: float | None = None
-        self.initializing = False
-        self.ended: float | None = None
+        self.tuned: Any = None
         self.inexact: set[str] = set()
 
     def start(self, t: float) -> None:
@@ -176,18 +173,28 @@ class FmpySession:
         """Return the FMU's state."""
         if not self.portable:
             raise BiellaError(f"{self.block.external_name} cannot serialize its state.")
-        state = self._try(self.fmu.getFMUstate)
-        data = bytes(self._try(self.fmu.serializeFMUstate, state))
-        self._try(self.fmu.freeFMUstate, state)
+        state = self._get_state()
+        data = bytes(self._try(self.fmu.serializeFMUState, state))
+        self._free_state(state)
         return _HEAD.pack(self.initializing, math.nan if self.ended is None else self.ended) + data
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state."""
-        handle = self._try(self.fmu.deSerializeFMUstate, state[_HEAD.size :])
-        self._try(self.fmu.setFMUstate, handle)
-        self._try(self.fmu.freeFMUstate, handle)
+        handle = self._try(self.fmu.deserializeFMUState, state[_HEAD.size :])
+        self._set_state(handle)
+        self._free_state(handle)
         self.initializing, ended = _HEAD.unpack_from(state)
         self.ended = None if math.isnan(ended) else ended
+
+    def _get_state(self) -> Any:
+        return self._try(self.fmu.getFMUState)
+
+    def _set_state(self, state: Any) -> None:
+        self._try(self.fmu.setFMUState, state)
+        self.tuned = None
+
+    def _free_state(self, state: Any) -> None:
+        self._try(self.fmu.freeFMUState, state)
 
     def close(self) -> None:
         """End the instance and take its folder away."""
@@ -224,7 +231,8 @@ class FmpySession:
     def _step(self, t: float, h: float) -> float | None:
         """Take a step of FMI 1.0 or 2.0; return when the FMU ended the simulation, if it did."""
         try:
-            self._try(self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=h)
+            promise = [self._promises_no_return(t)] if self._version("2") else []
+            self._try(self.fmu.doStep, t, h, *promise)
         except FmuError as error:
             if not self._version("2") or getattr(error.__cause__, "status", None) != _DISCARD:
                 raise
@@ -244,7 +252,7 @@ class FmpySession:
         end = t + h
         while True:
             _, ended, early, reached = self._try(
-                self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=end - t
+                self.fmu.doStep, t, end - t, self._promises_no_return(t)
             )
             reached = reached if t < reached <= t + 1.000001 * h else (t if ended else end)
             if ended:
@@ -348,10 +356,12 @@ class FmpySession:
             return
         self.solver = None
         try:
+            self._free_snapshots()
             if not self.initializing:
                 self.fmu.terminate()
         except Exception:
             pass  # the error that ended the run was reported
+        self._forget_snapshots()
         self.fmu.freeInstance()
         self.fmu = None
 
@@ -372,7 +382,7 @@ class FmpySession:
 
     def _tune(self) -> None:
         now = self.values.tunable
-        if (now != self.tuned).any():
+        if self.tuned is None or (now != self.tuned).any():
             self.tunable.write(self._try, self.fmu, now)
             self.tuned = now
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from ctypes import POINTER, c_double
 from typing import Any
@@ -36,7 +38,10 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
         self.external_name = f"the FMU `{description.archive.path.name}`"
-        self.kernel = "python_internal"
+        flags = description.model.coSimulation
+        self.can_roll_back = flags is not None and self._can_repeat(flags)
+        self.takes_any_step = bool(flags and flags.canHandleVariableCommunicationStepSize)
+        self.kernel = "python_internal_rollback" if self.can_roll_back else "python_internal"
         self.initial_state = np.empty(0)
         self.is_continuous = False
         self.states = self.memory = 0
@@ -51,8 +56,71 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
             feedthrough=interface.feedthrough(description),
         )
 
+    def _can_repeat(self, flags: Any) -> bool:
+        """Return whether the session of this block restores states; `flags` are the FMU's."""
+        return bool(flags.canGetAndSetFMUstate)
+
     def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
+
+
+class AbstractSnapshots(ABC):
+    """A session whose steps can be repeated: its snapshots, and what the FMU is promised."""
+
+    initializing = False
+    ended: float | None = None
+    """When the FMU ended the run, at the end of its last step."""
+
+    def __init__(self) -> None:
+        self._forget_snapshots()
+
+    @abstractmethod
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+
+    @abstractmethod
+    def _get_state(self) -> Any:
+        """Return a new state of the FMU."""
+
+    @abstractmethod
+    def _set_state(self, state: Any) -> None:
+        """Restore a state of the FMU."""
+
+    @abstractmethod
+    def _free_state(self, state: Any) -> None:
+        """Free a state of the FMU."""
+
+    def accept_step(self, t: float) -> None:
+        """Start a coupled step: states from before it are not restored any more."""
+        self.begin(t)
+        self._settled, self._oldest = t, math.inf
+
+    def keep(self, snapshot: int) -> None:
+        """Save the state under a number."""
+        before = self._snapshots.pop(snapshot, None)
+        if before is not None:
+            self._free_state(before[0])
+        self._snapshots[snapshot] = self._get_state(), self.initializing, self.ended
+        self._oldest = self._settled
+
+    def put_back(self, snapshot: int) -> None:
+        """Restore the state saved under a number."""
+        state, self.initializing, self.ended = self._snapshots[snapshot]
+        self._set_state(state)
+
+    def _promises_no_return(self, t: float) -> bool:
+        """Return whether no state from before the step at `t` can be restored: see ``host.c``."""
+        return t <= self._oldest
+
+    def _forget_snapshots(self) -> None:
+        """Start anew; the states were freed, or their instance is."""
+        self._snapshots: dict[int, tuple[Any, bool, float | None]] = {}
+        self._settled, self._oldest = -math.inf, math.inf
+
+    def _free_snapshots(self) -> None:
+        for state, _, _ in self._snapshots.values():
+            self._free_state(state)
+        self._forget_snapshots()
 
 
 class Values:
@@ -74,6 +142,15 @@ class Values:
         pointer = values.ctypes.data_as(POINTER(c_double))
         self._instance.library.bl_inputs(self._instance.handle, self._number, pointer)
         return values
+
+    @property
+    def input_derivatives(self) -> Array | None:
+        """The first derivatives of all inputs in a coupled step, then the second; None: held."""
+        values = np.empty(2 * self._input_count)
+        pointer = values.ctypes.data_as(POINTER(c_double))
+        instance = self._instance
+        found = instance.library.bl_input_derivatives(instance.handle, self._number, pointer)
+        return values if found else None
 
     @property
     def parameters(self) -> Array:

@@ -5,6 +5,7 @@
  *   -DOUTPUTS_AFTER_EXIT    outputs are 0 in initialization mode
  *   -DENVIRONMENT=...       that pointer is passed to the logger instead of the environment
  *   -DFAULTY_STATES         fmi2GetFMUstate crashes
+ *   -DFAULTY_RESTORE        fmi2SetFMUstate crashes
  *   -DROUNDS, -DFLUSHES     calls change the rounding mode, or have subnormal numbers flushed
  *   -DWANDERS               calls change the working directory */
 #include <fenv.h>
@@ -352,7 +353,13 @@ UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
     memcpy(*state, &((instance *)c)->v, sizeof(values));
     return OK;
 }
-API int fmi2SetFMUstate(void *c, void *state) { return memcpy(&((instance *)c)->v, state, sizeof(values)), OK; }
+API int fmi2SetFMUstate(void *c, void *state) {
+#ifdef FAULTY_RESTORE
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+#endif
+    return memcpy(&((instance *)c)->v, state, sizeof(values)), OK;
+}
 API int fmi2FreeFMUstate(void *c, void **state) { return (void)c, free(*state), *state = NULL, OK; }
 API int fmi2SerializedFMUstateSize(void *c, void *state, size_t *size) {
     return (void)c, (void)state, *size = sizeof(values), OK;

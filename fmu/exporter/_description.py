@@ -13,6 +13,7 @@ import numpy as np
 
 from ...blocks.core._units import BASE_UNITS, parse_unit
 from ...scheduler.compile.plan._plan import ParameterInfo, Plan, PortInfo
+from ._exchange import TOLERANCE, Exchange
 
 LOG_CATEGORIES = {
     "logEvents": "start and end of a simulation",
@@ -86,7 +87,9 @@ def model_identifier(name: str) -> str:
     return identifier if re.match(r"[A-Za-z_]", identifier) else f"_{identifier}"
 
 
-def make_guid(plan: Plan, variables: Sequence[Variable], version: str) -> str:
+def make_guid(
+    plan: Plan, variables: Sequence[Variable], version: str, exchange: Exchange | None = None
+) -> str:
     """Return the GUID that ties a description to its plan.
 
     It has two parts: the checksum in the head of the plan, which the FMU compares with that of the
@@ -95,6 +98,8 @@ def make_guid(plan: Plan, variables: Sequence[Variable], version: str) -> str:
     checksum = int.from_bytes(plan.data[16:24], "little")
     said = hashlib.sha256(plan.data)
     said.update(repr((version, variables)).encode())
+    if exchange is not None:
+        said.update(repr(exchange).encode())
     return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
 
 
@@ -115,6 +120,8 @@ def describe(
     *,
     sources: bool = False,
     needs: Mapping[str, str | None] | None = None,
+    kind: str = "cs",
+    exchange: Exchange | None = None,
 ) -> str:
     """Return the XML text for `plan`.
 
@@ -130,6 +137,10 @@ def describe(
         Whether the FMU has its C sources with it.
     needs
         For each platform the least glibc that its binary needs, if any.
+    kind
+        See `export_fmu`.
+    exchange
+        The interface for model exchange, if it is offered.
     """
     variables = choose_variables(plan, parameters)
     identifier = model_identifier(plan.name)
@@ -137,27 +148,38 @@ def describe(
         "fmiModelDescription",
         fmiVersion="2.0",
         modelName=_clean(plan.name),
-        guid=make_guid(plan, variables, version),
+        guid=make_guid(plan, variables, version, exchange),
         description=summarize(plan, needs or {}),
         generationTool=f"biella {version}",
-        variableNamingConvention="structured" if _all_structured(variables) else "flat",
-        numberOfEventIndicators="0",
+        variableNamingConvention="structured"
+        if _all_structured([v.name for v in variables] + list(exchange.states if exchange else ()))
+        else "flat",
+        numberOfEventIndicators=str(exchange.indicators if exchange else 0),
     )
-    capabilities = ET.SubElement(
-        root,
-        "CoSimulation",
-        modelIdentifier=identifier,
-        canHandleVariableCommunicationStepSize="true",
-        canInterpolateInputs="true",
-        maxOutputDerivativeOrder=str(_output_derivative_order(plan)),
-        canRunAsynchronuously="false",
-        canBeInstantiatedOnlyOncePerProcess="false",
-        canNotUseMemoryManagementFunctions="true",
-        canGetAndSetFMUstate="true",
-        canSerializeFMUstate="true",
-        providesDirectionalDerivative="true",
-    )
-    if sources:
+    common = {
+        "canBeInstantiatedOnlyOncePerProcess": "false",
+        "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true",
+        "canSerializeFMUstate": "true",
+        "providesDirectionalDerivative": "true",
+    }
+    offered = []
+    if exchange is not None:
+        attributes = {
+            "modelIdentifier": identifier,
+            "completedIntegratorStepNotNeeded": "false" if exchange.completes_steps else "true",
+        }
+        offered.append(ET.SubElement(root, "ModelExchange", attributes | common))
+    if kind != "me":
+        attributes = {
+            "modelIdentifier": identifier,
+            "canHandleVariableCommunicationStepSize": "true",
+            "canInterpolateInputs": "true",
+            "maxOutputDerivativeOrder": str(_output_derivative_order(plan)),
+            "canRunAsynchronuously": "false",
+        }
+        offered.append(ET.SubElement(root, "CoSimulation", attributes | common))
+    for capabilities in offered if sources else ():
         files = ET.SubElement(capabilities, "SourceFiles")
         ET.SubElement(files, "File", name=f"{identifier}.c")
     _add_units(root, variables)
@@ -166,17 +188,21 @@ def describe(
     for name, text in LOG_CATEGORIES.items():
         ET.SubElement(categories, "Category", name=name, description=text)
     start = plan.start_time
-    ET.SubElement(
+    experiment = ET.SubElement(
         root,
         "DefaultExperiment",
         startTime=repr(start),
         stopTime=repr(start + 1000 * plan.step),
         stepSize=repr(plan.step),
     )
+    if exchange is not None:
+        experiment.set("tolerance", repr(TOLERANCE))
     listed = ET.SubElement(root, "ModelVariables")
     for variable in variables:
         _add_variable(listed, variable, types)
-    _add_structure(root, plan, variables)
+    if exchange is not None:
+        _add_states(listed, plan, exchange)
+    _add_structure(root, plan, variables, exchange)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
@@ -200,9 +226,9 @@ def _clean(text: str) -> str:
     return re.sub(r"[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+", " ", text)
 
 
-def _all_structured(variables: Sequence[Variable]) -> bool:
+def _all_structured(names: Sequence[str]) -> bool:
     pattern = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[\d+(,\d+)*\])?\Z", re.ASCII)
-    return all(pattern.match(v.name) for v in variables)
+    return all(pattern.match(name) for name in names)
 
 
 def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
@@ -281,8 +307,40 @@ def _start_text(variable: Variable) -> str:
     return repr(variable.start)
 
 
-def _add_structure(root: ET.Element, plan: Plan, variables: Sequence[Variable]) -> None:
-    """Outputs with the inputs that reach them at once; at the start they depend on everything."""
+def _add_states(parent: ET.Element, plan: Plan, exchange: Exchange) -> None:
+    """Add states and derivatives; their references follow those of the plan's variables."""
+    first, states = len(list_variables(plan)), len(exchange.states)
+    place = len(parent)  # of the last variable, counted from 1
+    for k, name in enumerate(exchange.states):
+        attributes = {
+            "name": name,
+            "valueReference": str(first + k),
+            "causality": "local",
+            "variability": "continuous",
+            "description": _clean(exchange.documents[k]),
+            "initial": "calculated",
+        }
+        scalar = ET.SubElement(parent, "ScalarVariable", attributes)
+        ET.SubElement(scalar, "Real", nominal=repr(exchange.nominals[k]))
+    for k, name in enumerate(exchange.derivatives):
+        attributes = {
+            "name": name,
+            "valueReference": str(first + states + k),
+            "causality": "local",
+            "variability": "continuous",
+            "initial": "calculated",
+        }
+        scalar = ET.SubElement(parent, "ScalarVariable", attributes)
+        ET.SubElement(scalar, "Real", derivative=str(place + 1 + k))
+
+
+def _add_structure(
+    root: ET.Element, plan: Plan, variables: Sequence[Variable], exchange: Exchange | None
+) -> None:
+    """Outputs with the inputs that reach them at once; at the start they depend on everything.
+
+    For model exchange, outputs may depend on every state and derivatives on every input.
+    """
     structure = ET.SubElement(root, "ModelStructure")
     index = {v.reference: n for n, v in enumerate(variables, 1)}
     inputs: dict[str, list[int]] = {}
@@ -291,15 +349,32 @@ def _add_structure(root: ET.Element, plan: Plan, variables: Sequence[Variable]) 
             inputs.setdefault(v.owner, []).append(index[v.reference])
     reached = dict(zip(plan.outputs, plan.meta["dependencies"], strict=True))
     outputs = [v for v in variables if v.causality == "output"]
-    if not outputs:
+    count = len(exchange.states) if exchange is not None else 0
+    states = [len(variables) + 1 + k for k in range(count)]
+    derivatives = [state + count for state in states]
+    unknowns = [index[v.reference] for v in outputs] + states + derivatives
+    if not unknowns:
         return
-    element = ET.SubElement(structure, "Outputs")
-    for v in outputs:
-        known = [n for name in reached[v.owner] for n in inputs.get(name, [])]
-        unknown = ET.SubElement(element, "Unknown", index=str(index[v.reference]))
+
+    def add(parent: ET.Element, number: int, known: Sequence[int]) -> None:
+        unknown = ET.SubElement(parent, "Unknown", index=str(number))
         unknown.set("dependencies", " ".join(map(str, known)))
         unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
-    unknowns = ET.SubElement(structure, "InitialUnknowns")
-    for v in outputs:
+
+    if outputs:
+        element = ET.SubElement(structure, "Outputs")
+        for v in outputs:
+            known = [n for name in reached[v.owner] for n in inputs.get(name, [])]
+            add(element, index[v.reference], known + states)
+    if exchange is not None and states:
+        element = ET.SubElement(structure, "Derivatives")
+        for k, number in enumerate(derivatives):
+            if exchange.dependencies is None:  # on everything known
+                ET.SubElement(element, "Unknown", index=str(number))
+                continue
+            known = sorted(n for numbers in inputs.values() for n in numbers)
+            add(element, number, known + [states[i] for i in exchange.dependencies[k]])
+    element = ET.SubElement(structure, "InitialUnknowns")
+    for number in sorted(unknowns):
         # Without `dependencies`: on everything known, which is safe.
-        ET.SubElement(unknowns, "Unknown", index=str(index[v.reference]))
+        ET.SubElement(element, "Unknown", index=str(number))

@@ -17,6 +17,7 @@ from ...scheduler.drawing._png import write_png
 from ...scheduler.drawing._svg import write_svg
 from ...scheduler.drawing._symbols import Words
 from ._description import Variable, choose_variables, model_identifier
+from ._exchange import KIND_NAMES
 
 _MOST_BLOCKS = 150
 """A larger diagram is not drawn: it would be illegible, and its layout takes seconds."""
@@ -75,6 +76,7 @@ def document(
     replaced: Sequence[str],
     needs: Mapping[str, str | None],
     sources: bool,
+    kind: str = "cs",
 ) -> str:
     """Return the page about an FMU, complete in itself and free of dates.
 
@@ -94,6 +96,8 @@ def document(
         For each platform with a binary the least glibc that it needs, if any.
     sources
         Whether the FMU has its C sources with it.
+    kind
+        See `export_fmu`.
     """
     groups: dict[str, list[list[Variable]]] = {"input": [], "output": [], "parameter": []}
     for _, items in groupby(choose_variables(plan, parameters), lambda v: (v.causality, v.owner)):
@@ -102,14 +106,14 @@ def document(
     name = escape(plan.name)
     parts = [
         f"<h1>{name}</h1>",
-        '<p class="lead">An FMI 2.0 co-simulation FMU: '
+        f'<p class="lead">An FMI 2.0 {KIND_NAMES[kind]} FMU: '
         f"{_count(groups['input'], 'input')}, {_count(groups['output'], 'output')}, "
         f"{_count(groups['parameter'], 'parameter')}.</p>",
         _figure(picture, replaced) if picture else "",
         _table("Inputs", groups["input"], ["Name", "Unit", "Kind", "Start", "Description"]),
         _table("Outputs", groups["output"], ["Name", "Unit", "Kind", "Changes", "Description"]),
         _facts(plan, needs, sources),
-        _instructions(plan, groups["output"], sources),
+        _instructions(plan, groups["output"], sources, kind),
         _table(
             "Parameters",
             groups["parameter"],
@@ -190,7 +194,9 @@ def _facts(plan: Plan, needs: Mapping[str, str | None], sources: bool) -> str:
     return f"<h2>How it runs</h2>\n<dl>\n{rows}\n</dl>"
 
 
-def _instructions(plan: Plan, outputs: Sequence[Sequence[Variable]], sources: bool) -> str:
+def _instructions(
+    plan: Plan, outputs: Sequence[Sequence[Variable]], sources: bool, kind: str
+) -> str:
     stop = plan.start_time + 1000 * plan.step
     name = model_identifier(plan.name)
     columns = [repr(group[0].name) for group in outputs[:2]]
@@ -200,7 +206,8 @@ def _instructions(plan: Plan, outputs: Sequence[Sequence[Variable]], sources: bo
         f"plot_result(result{', names=[' + ', '.join(columns) + ']' if columns else ''})"
     )
     page = (
-        "<h2>How to run it</h2>\n<p>Any tool that imports FMI 2.0 for co-simulation opens the "
+        "<h2>How to run it</h2>\n<p>Any tool that imports FMI 2.0 for "
+        f"{KIND_NAMES[kind].replace(' and ', ' or ')} opens the "
         "file; Python is not required. With FMPy, for instance:</p>\n"
         f"<pre>{escape(text)}</pre>"
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import numpy as np
 import numpy.typing as npt
 
 from ... import __version__
@@ -26,9 +27,10 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
-from ._description import describe, model_identifier
+from ._description import describe, list_variables, model_identifier
 from ._documentation import document, draw_pictures
 from ._elf import minimum_glibc
+from ._exchange import KINDS, Exchange
 from ._platforms import SUFFIXES, find_engines
 from ._sources import write_sources
 
@@ -44,11 +46,12 @@ def export_fmu(
     parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
+    kind: str = "cs",
 ) -> Path:
-    """Write `diagram` as a self-contained FMI 2.0 co-simulation FMU and return its path.
+    """Write `diagram` as a self-contained FMI 2.0 FMU and return its path.
 
     The FMU has the diagram's own inputs and outputs, its base step, its solver with the tolerance,
-    and its treatment of events.
+    and its treatment of events. For model exchange, the importing tool has the solver.
 
     Parameters
     ----------
@@ -65,11 +68,14 @@ def export_fmu(
         the engine that runs here.
     sources
         Whether its C sources go with it.
+    kind
+        ``"cs"`` for co-simulation, ``"me"`` for model exchange, or ``"both"``.
 
     Raises
     ------
     DiagramError
-        If the diagram is wrong, or has blocks that cannot leave, such as those in Python.
+        If the diagram is wrong, or has blocks that cannot leave, such as those in Python; for model
+        exchange, also if it has blocks with an internal solver.
     FmuError
         If the file cannot be written, or a platform not be compiled for.
 
@@ -78,11 +84,13 @@ def export_fmu(
     BiellaWarning
         If the FMU has no outputs.
     """
+    check_kind(kind)
     model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
-    warn_of_steps(model, stacklevel=2)
+    if kind != "me":
+        warn_of_steps(model, stacklevel=2)
     _reject_blocks(model)
     warn_of_reactions(model, stacklevel=2)
-    written = write_fmu(diagram, model, path, parameters, platforms, sources)
+    written = write_fmu(diagram, model, path, parameters, platforms, sources, kind)
     if not model.outputs:
         warnings.warn(
             "this FMU has no outputs: declare them with Diagram.output(…), or select signals "
@@ -100,6 +108,7 @@ def write_fmu(
     parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None,
     platforms: Sequence[str] | None,
     sources: bool,
+    kind: str = "cs",
 ) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
     _reject_double_names(plan)
@@ -107,6 +116,10 @@ def write_fmu(
     if isinstance(parameters, Mapping):
         values = {path: value for path, value in parameters.items() if value is not None}
         plan = plan.with_values(values)
+    exchange = None
+    if kind != "cs":
+        exchange = Exchange.of(plan, [v.name for v in list_variables(plan)])
+        plan = plan.with_section("KIND", np.array([KINDS[kind]], dtype="<i4"))
 
     engines = find_engines(platforms)
     needs = {name: minimum_glibc(library) for name, library in engines.items()}
@@ -120,8 +133,11 @@ def write_fmu(
         replaced=[name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}],
         needs=needs,
         sources=sources,
+        kind=kind,
     )
-    text = describe(plan, shown, __version__, sources=sources, needs=needs)
+    text = describe(
+        plan, shown, __version__, sources=sources, needs=needs, kind=kind, exchange=exchange
+    )
     files = {
         "modelDescription.xml": text.encode(),
         "resources/plan.bin": plan.data,
@@ -131,9 +147,17 @@ def write_fmu(
     for name, library in engines.items():
         files[f"binaries/{name}/{identifier}{SUFFIXES[name]}"] = library
     if sources:
-        written = write_sources(plan.name, identifier, plan.data, __version__)
+        written = write_sources(plan.name, identifier, plan.data, __version__, kind)
         files |= {f"sources/{name}": content for name, content in written.items()}
     return _write_zip(Path(path), files)
+
+
+def check_kind(kind: str) -> None:
+    """Raise if there is no such kind of FMU."""
+    if kind not in KINDS:
+        raise BiellaError(
+            f"kind is 'cs' for co-simulation, 'me' for model exchange, or 'both', not {kind!r}."
+        )
 
 
 def _reject_blocks(model: Model) -> None:

@@ -15,7 +15,7 @@ from ...scheduler.compile._flatten import flatten
 from ...scheduler.compile._rewrite import bare_parameters
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.run._preflight import warn_of_steps
-from ._export import write_fmu
+from ._export import check_kind, write_fmu
 
 _BLOCK = "mechanism"
 _EFFORTS = ("force", "torque")
@@ -30,6 +30,7 @@ def export_system(
     parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
+    kind: str = "cs",
     step: float = 1e-3,
     solver: str = "rk4",
     initial: Initial | None = None,
@@ -49,9 +50,10 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources
+    parameters, platforms, sources, kind
         See `biella.fmu.export_fmu`.
     """
+    check_kind(kind)
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=outputs,
@@ -68,8 +70,9 @@ def export_system(
         diagram.output(port.name, plant[port.name])
     flat = bare_parameters(flatten(diagram), _BLOCK)
     model = compile_diagram(diagram, flat=flat)
-    warn_of_steps(model, stacklevel=2)
-    return write_fmu(diagram, model, path, parameters, platforms, sources)
+    if kind != "me":
+        warn_of_steps(model, stacklevel=2)
+    return write_fmu(diagram, model, path, parameters, platforms, sources, kind)
 
 
 class _DottedDiagram(Diagram):

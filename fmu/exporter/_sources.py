@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from ...scheduler.engine.build import FOLDERS, find_sources, generate
+from ._exchange import KIND_NAMES
 
 PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = (
@@ -40,7 +41,7 @@ _SHARED_DATA = re.compile(
 _FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
 
 _HEAD = """\
-/* {name}: an FMI 2.0 co-simulation FMU, written by biella {version}.
+/* {name}: an FMI 2.0 {kind} FMU, written by biella {version}.
  *
  * The whole engine and the plan that it runs: C11, no dependencies but the C library with its
  * mathematical part, and no file is read. For several FMUs in one program, compile each with a
@@ -77,7 +78,9 @@ _HEAD = """\
 """
 
 
-def write_sources(name: str, identifier: str, plan: bytes, version: str) -> dict[str, bytes]:
+def write_sources(
+    name: str, identifier: str, plan: bytes, version: str, kind: str = "cs"
+) -> dict[str, bytes]:
     """Return the files of the folder ``sources/`` by name: the one C file, and how to build it.
 
     Parameters
@@ -88,13 +91,21 @@ def write_sources(name: str, identifier: str, plan: bytes, version: str) -> dict
         The bytes that the engine loads.
     version
         Of biella, for the comment on top.
+    kind
+        See `export_fmu`.
     """
     engine, functions = amalgamate()
     prefixed = "\n".join(
         f"#define {function} BL_JOIN(FMI2_FUNCTION_PREFIX, {function})" for function in functions
     )
     words = re.sub(r"[^ -~]|\*/|\\", "?", name)
-    head = _HEAD.format(name=words, version=version, identifier=identifier, prefixed=prefixed)
+    head = _HEAD.format(
+        name=words,
+        kind=KIND_NAMES[kind],
+        version=version,
+        identifier=identifier,
+        prefixed=prefixed,
+    )
     return {
         f"{identifier}.c": (head + "\n" + _write_plan(plan) + engine).encode(),
         "buildDescription.xml": _describe_build(identifier).encode(),

@@ -284,11 +284,12 @@ class System(JointMethods, ElementMethods):
         parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
+        kind: str = "cs",
         step: float = 1e-3,
         solver: str = "rk4",
         initial: Initial | None = None,
     ) -> Path:
-        """Write the mechanism alone as an FMI 2.0 co-simulation FMU.
+        """Write the mechanism alone as an FMI 2.0 FMU.
 
         By default the inputs are the constant forces and torques, the outputs are the joint
         coordinates and the poses, and every value is a parameter. See `biella.fmu.export_system`.
@@ -303,6 +304,7 @@ class System(JointMethods, ElementMethods):
             parameters=parameters,
             platforms=platforms,
             sources=sources,
+            kind=kind,
             step=step,
             solver=solver,
             initial=initial,

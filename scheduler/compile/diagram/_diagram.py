@@ -486,8 +486,9 @@ class Diagram:
         parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
+        kind: str = "cs",
     ) -> Path:
-        """Write an FMI 2.0 co-simulation FMU; see `biella.fmu.export_fmu`."""
+        """Write an FMI 2.0 FMU; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
 
         return export_fmu(
@@ -498,6 +499,7 @@ class Diagram:
             parameters=parameters,
             platforms=platforms,
             sources=sources,
+            kind=kind,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

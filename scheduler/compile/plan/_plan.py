@@ -197,11 +197,15 @@ class Plan(AbstractDescribed):
             item = self.parameters[path]
             place = values[item.slot : item.slot + item.size]
             place[:] = read_value(path, value, item.shape, place)
+        return self.with_section("PARA", values)
+
+    def with_section(self, tag: str, content: npt.NDArray[Any]) -> Self:
+        """Return the plan with one section replaced or added."""
         sections: dict[str, npt.NDArray[Any] | bytes] = {
             tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
             for tag, element, raw in _directory(self.data)
         }
-        return replace(self, data=write_sections(sections | {"PARA": values}))
+        return replace(self, data=write_sections(sections | {tag: content}))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""

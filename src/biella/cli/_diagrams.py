@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "export",
         _export,
-        "export a diagram or a mechanism as an FMI 2.0 co-simulation FMU",
+        "export a diagram or a mechanism as an FMI 2.0 FMU",
         "biella export examples/01_first_loop.py -o loop.fmu --input ref",
         "a Python file that defines diagram() or system()",
     )
@@ -82,6 +82,12 @@ def add_commands(commands: Any) -> None:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="put the C sources into the FMU (default: yes)",
+    )
+    export.add_argument(
+        "--kind",
+        choices=("cs", "me", "both"),
+        default="cs",
+        help="co-simulation, model exchange, or both (default: cs)",
     )
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
     bind = add_command(
@@ -187,6 +193,7 @@ def _export(options: argparse.Namespace) -> None:
         "parameters": None,
         "platforms": options.platforms,
         "sources": options.sources,
+        "kind": options.kind,
     }
     if options.parameter is not None:
         pairs = (

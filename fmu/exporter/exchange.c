@@ -9,6 +9,9 @@
 #include "fmu/exporter/instance.h"
 
 static const double DEFAULT_TOLERANCE = 1e-6;
+/* States may drift from their constraints by this many relative tolerances, and by LARGEST_DRIFT, before an event projects them: it
+   restarts the tool's solver, which costs accuracy too. */
+static const double DRIFT_TOLERANCES = 100.0, LARGEST_DRIFT = 1e-3;
 
 bl_fmu_status bl_fmu_fail_evaluation(bl_fmu *f) {
     if (f->state != CONTINUOUS_TIME) return bl_fmu_fail(f);
@@ -139,8 +142,8 @@ bl_fmu_status bl_fmu_get_indicators(bl_fmu *f, double indicators[], size_t count
 }
 
 bl_fmu_status bl_fmu_complete_step(bl_fmu *f, int *needs_event) {
-    if (bl_ode_complete_step(f->engine, f->tolerance, needs_event) != BL_OK) return bl_fmu_fail(f);
-    return FMU_OK;
+    const double drift = fmin(DRIFT_TOLERANCES * f->tolerance, LARGEST_DRIFT);
+    return bl_ode_complete_step(f->engine, drift, needs_event) == BL_OK ? FMU_OK : bl_fmu_fail(f);
 }
 
 bl_fmu_status bl_fmu_enter_event(bl_fmu *f) {

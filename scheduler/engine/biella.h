@@ -226,8 +226,8 @@ BL_API int bl_ode_derivatives(bl_engine *e, double *dx);
 BL_API int bl_ode_indicators(bl_engine *e, double *indicators);
 /* Magnitudes of the states, for tolerances. */
 BL_API void bl_ode_nominals(const bl_engine *e, double *nominals);
-/* A step has ended. *needs_event: states have drifted from their constraints by more than the relative `tolerance`. */
-BL_API int bl_ode_complete_step(bl_engine *e, double tolerance, int *needs_event);
+/* A step has ended. *needs_event: states have drifted from their constraints by more than `drift`, relative to their magnitudes. */
+BL_API int bl_ode_complete_step(bl_engine *e, double drift, int *needs_event);
 /* An event begins at the present time: inputs are still those before it. */
 BL_API int bl_ode_enter_event(bl_engine *e);
 typedef struct {

@@ -405,9 +405,9 @@ void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
 /* ode.c: back to before the start. */
 void bl_ode_forget(bl_engine *e);
-/* sensitivity.c: out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] with `evaluate`; an unknown from layout.total on is a
+/* sensitivity.c: out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] with `measure`; an unknown from layout.total on is a
    derivative of a state. Values are afterwards as before. */
-int bl_differentiate_values(bl_engine *e, int (*evaluate)(bl_engine *e), const int64_t *knowns, const double *seeds,
+int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const int64_t *knowns, const double *seeds,
                             int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out);
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);

@@ -240,7 +240,7 @@ static int ode_check_passed(bl_engine *e) {
                    memory[ODE_TIME], memory[ODE_NEXT_TIME]);
 }
 
-int bl_ode_complete_step(bl_engine *e, double tolerance, int *needs_event) {
+int bl_ode_complete_step(bl_engine *e, double drift, int *needs_event) {
     const bl_ode *ode = e->ode;
     const size_t size = (size_t)(e->layout.states + e->layout.memory) * sizeof(double);
     *needs_event = 0;
@@ -253,7 +253,7 @@ int bl_ode_complete_step(bl_engine *e, double tolerance, int *needs_event) {
     status = bl_project(e, ode->memory[ODE_TIME]);
     for (int64_t i = 0; i < e->layout.states && status == BL_OK; i++) {
         const double scale = fmax(ode->nominal[i], fabs(ode->kept[i]));
-        if (!(fabs(e->x[i] - ode->kept[i]) <= tolerance * scale)) *needs_event = 1;
+        if (!(fabs(e->x[i] - ode->kept[i]) <= drift * scale)) *needs_event = 1;
     }
     /* States change in an event only: then projection is repeated there, else what it has noted is kept. */
     memcpy(e->x, ode->kept, *needs_event || status != BL_OK ? size : (size_t)e->layout.states * sizeof(double));

@@ -150,17 +150,17 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
 typedef struct {
     int64_t slot;
     double value;
-    int (*evaluate)(bl_engine *e);
+    int (*measure)(bl_engine *e);
 } bl_variation;
 
 static int vary_value(bl_engine *e, double *s, const void *context) {
     const bl_variation *variation = context;
     e->values[variation->slot] = variation->value + *s;
     *s = e->values[variation->slot] - variation->value;
-    return variation->evaluate(e);
+    return variation->measure(e);
 }
 
-int bl_differentiate_values(bl_engine *e, int (*evaluate)(bl_engine *e), const int64_t *knowns, const double *seeds,
+int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const int64_t *knowns, const double *seeds,
                             int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out) {
     const size_t size = (size_t)e->layout.total * sizeof(double);
     double *kept = malloc(size + sizeof(double));
@@ -170,7 +170,7 @@ int bl_differentiate_values(bl_engine *e, int (*evaluate)(bl_engine *e), const i
     for (int64_t k = 0; k < unknown_count; k++) out[k] = 0.0;
     for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
         if (seeds[i] == 0.0) continue;
-        const bl_variation variation = {knowns[i], e->values[knowns[i]], evaluate};
+        const bl_variation variation = {knowns[i], e->values[knowns[i]], measure};
         status = differentiate(e, vary_value, &variation, fmax(1.0, fabs(variation.value)), false, unknowns,
                                unknown_count, schemes);
         for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;

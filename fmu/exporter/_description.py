@@ -1,4 +1,7 @@
-"""modelDescription.xml of an exported FMU."""
+"""modelDescription.xml of an exported FMU: what both versions of FMI say alike.
+
+`_description2` and `_description3` write the file.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import hashlib
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...blocks.core._units import BASE_UNITS, parse_unit
-from ...scheduler.compile.plan._plan import ParameterInfo, Plan, PortInfo
+from ...errors import BiellaError, suggest
+from ...scheduler.compile.plan._plan import Plan
+from ...scheduler.engine._library import contract
 from ._exchange import TOLERANCE, Exchange
+from ._variables import Variable
 
+VERSIONS = ("2.0", "3.0")
 LOG_CATEGORIES = {
     "logEvents": "start and end of a simulation",
     "logStatusError": "reason of a failed call",
@@ -22,194 +27,134 @@ LOG_CATEGORIES = {
     "logStatusDiscard": "reason of a rejected value or step",
     "logAll": "everything",
 }
-_TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
-"""Types of variables; an enumeration with names is of type Enumeration."""
 _DISPLAY_UNITS = {
     "rad": {"deg": 180 / math.pi},
     "rad/s": {"deg/s": 180 / math.pi, "rev/min": 30 / math.pi},
 }
 """What a tool may show instead: its value is the factor times ours."""
+ABOUT = ("author", "version", "license", "copyright", "description")
+"""What a user may say about a model, by FMI's names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A scalar variable of the FMU; `reference` is its number in the plan."""
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a model description is written from.
 
-    name: str
-    reference: int
-    type: str
-    causality: str
-    variability: str
-    unit: str | None
-    doc: str
-    start: float | None
-    owner: str
-    """Path of the port or parameter that it is an element of."""
-    names: tuple[str, ...] = ()
-    """Of an enumeration: the names of its values, from 1 on."""
-
-
-def list_variables(plan: Plan) -> list[Variable]:
-    """Return all variables in the order of the plan's table: inputs, outputs, parameters."""
-    values = plan.first_values
-    found: list[Variable] = []
-
-    def add(item: PortInfo | ParameterInfo, size: int, causality: str, variability: str) -> None:
-        kind = item.kind if isinstance(item, PortInfo) else "real"
-        names = tuple(item.names) if isinstance(item, PortInfo) else ()
-        type_ = "Enumeration" if names else _TYPES[kind]
-        scalar = size == 1 and (isinstance(item, PortInfo) or item.shape == ())
-        shape = (size,) if isinstance(item, PortInfo) else item.shape
-        for k in range(size):
-            start = None if causality == "output" else float(values[item.slot + k])
-            place = ",".join(map(str, np.unravel_index(k, shape)))
-            name = item.path if scalar else f"{item.path}[{place}]"
-            found.append(
-                Variable(
-                    name, len(found), type_, causality, variability,
-                    item.unit, item.doc, start, item.path, names,
-                )
-            )  # fmt: skip
-
-    for port in plan.inputs.values():
-        add(port, port.width, "input", "continuous" if port.kind == "real" else "discrete")
-    for port in plan.outputs.values():
-        smooth = port.kind == "real" and not port.sampled
-        add(port, port.width, "output", "continuous" if smooth else "discrete")
-    for parameter in plan.parameters.values():
-        add(parameter, parameter.size, "parameter", "tunable" if parameter.tunable else "fixed")
-    return found
-
-
-def model_identifier(name: str) -> str:
-    """Return `name` as a C identifier."""
-    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return identifier if re.match(r"[A-Za-z_]", identifier) else f"_{identifier}"
-
-
-def make_guid(
-    plan: Plan, variables: Sequence[Variable], version: str, exchange: Exchange | None = None
-) -> str:
-    """Return the GUID that ties a description to its plan.
-
-    It has two parts: the checksum in the head of the plan, which the FMU compares with that of the
-    plan it finds; and a hash of the whole plan and of all that the description says besides.
-    """
-    checksum = int.from_bytes(plan.data[16:24], "little")
-    said = hashlib.sha256(plan.data)
-    said.update(repr((version, variables)).encode())
-    if exchange is not None:
-        said.update(repr(exchange).encode())
-    return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
-
-
-def choose_variables(plan: Plan, parameters: Iterable[str] | None) -> list[Variable]:
-    """Return the variables to be shown: all, or of the parameters only those given."""
-    chosen = None if parameters is None else set(parameters)
-    return [
-        v
-        for v in list_variables(plan)
-        if v.causality != "parameter" or chosen is None or v.owner in chosen
-    ]
-
-
-def describe(
-    plan: Plan,
-    parameters: Iterable[str] | None,
-    version: str,
-    *,
-    sources: bool = False,
-    needs: Mapping[str, str | None] | None = None,
-    kind: str = "cs",
-    exchange: Exchange | None = None,
-) -> str:
-    """Return the XML text for `plan`.
-
-    Parameters
+    Attributes
     ----------
     plan
         What the FMU runs.
-    parameters
-        Paths of those to be shown; None for all.
+    variables
+        Those to be shown.
     version
         Of biella.
     sources
         Whether the FMU has its C sources with it.
     needs
         For each platform the least glibc that its binary needs, if any.
+    about
+        What the user says about the model: see `ABOUT`.
     kind
         See `export_fmu`.
     exchange
         The interface for model exchange, if it is offered.
     """
-    variables = choose_variables(plan, parameters)
-    identifier = model_identifier(plan.name)
-    root = ET.Element(
-        "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=_clean(plan.name),
-        guid=make_guid(plan, variables, version, exchange),
-        description=summarize(plan, needs or {}),
-        generationTool=f"biella {version}",
-        variableNamingConvention="structured"
-        if _all_structured([v.name for v in variables] + list(exchange.states if exchange else ()))
-        else "flat",
-        numberOfEventIndicators=str(exchange.indicators if exchange else 0),
-    )
-    common = {
-        "canBeInstantiatedOnlyOncePerProcess": "false",
-        "canNotUseMemoryManagementFunctions": "true",
-        "canGetAndSetFMUstate": "true",
-        "canSerializeFMUstate": "true",
-        "providesDirectionalDerivative": "true",
-    }
-    offered = []
-    if exchange is not None:
-        attributes = {
-            "modelIdentifier": identifier,
-            "completedIntegratorStepNotNeeded": "false" if exchange.completes_steps else "true",
-        }
-        offered.append(ET.SubElement(root, "ModelExchange", attributes | common))
-    if kind != "me":
-        attributes = {
-            "modelIdentifier": identifier,
-            "canHandleVariableCommunicationStepSize": "true",
-            "canInterpolateInputs": "true",
-            "maxOutputDerivativeOrder": str(_output_derivative_order(plan)),
-            "canRunAsynchronuously": "false",
-        }
-        offered.append(ET.SubElement(root, "CoSimulation", attributes | common))
-    for capabilities in offered if sources else ():
-        files = ET.SubElement(capabilities, "SourceFiles")
-        ET.SubElement(files, "File", name=f"{identifier}.c")
-    _add_units(root, variables)
-    types = _add_types(root, variables)
-    categories = ET.SubElement(root, "LogCategories")
-    for name, text in LOG_CATEGORIES.items():
-        ET.SubElement(categories, "Category", name=name, description=text)
-    start = plan.start_time
-    experiment = ET.SubElement(
-        root,
-        "DefaultExperiment",
-        startTime=repr(start),
-        stopTime=repr(start + 1000 * plan.step),
-        stepSize=repr(plan.step),
-    )
-    if exchange is not None:
-        experiment.set("tolerance", repr(TOLERANCE))
-    listed = ET.SubElement(root, "ModelVariables")
-    for variable in variables:
-        _add_variable(listed, variable, types)
-    if exchange is not None:
-        _add_states(listed, plan, exchange)
-    _add_structure(root, plan, variables, exchange)
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+    plan: Plan
+    variables: Sequence[Variable]
+    version: str
+    sources: bool = False
+    needs: Mapping[str, str | None] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "cs"
+    exchange: Exchange | None = None
+
+    @property
+    def identifier(self) -> str:
+        """The model's name as a C identifier."""
+        return model_identifier(self.plan.name)
+
+    @property
+    def token(self) -> str:
+        """The GUID, or instantiation token, that ties a description to its plan.
+
+        It has two parts: the checksum in the head of the plan, which the FMU compares with that of
+        the plan it finds; and a hash of the whole plan and of all that the description says
+        besides.
+        """
+        checksum = int.from_bytes(self.plan.data[16:24], "little")
+        said = hashlib.sha256(self.plan.data)
+        said.update(repr((self.version, list(self.variables))).encode())
+        if self.about:
+            said.update(repr(sorted(self.about.items())).encode())
+        if self.exchange is not None:
+            said.update(repr(self.exchange).encode())
+        return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
+
+    @property
+    def first_state(self) -> int:
+        """Reference of the first state; derivatives and event indicators follow the states."""
+        return len(self.plan.sections["VARS"]) // 12
+
+    @property
+    def description(self) -> str:
+        """What the user says, and how the FMU steps."""
+        said = self.about.get("description", "")
+        return f"{said} {summarize(self.plan, self.needs)}".strip()
+
+    @property
+    def output_derivative_order(self) -> int:
+        """Only a continuous output has a derivative, and the order is one for all of them."""
+        ports = self.plan.outputs.values()
+        return int(all(port.kind == "real" and not port.sampled for port in ports))
+
+    @property
+    def fixed_step(self) -> bool:
+        """Whether the solver takes steps of fixed length."""
+        control = memoryview(self.plan.sections.get("SOLV", b"")).cast("d")
+        return not control or control[contract.BL_CONTROL_RELATIVE] == 0.0
 
 
-def _output_derivative_order(plan: Plan) -> int:
-    """Only a continuous output has a derivative, and the order is one for all of them."""
-    return int(all(port.kind == "real" and not port.sampled for port in plan.outputs.values()))
+def check_version(version: str) -> str:
+    """Return a version of FMI as FMI writes it.
+
+    Raises
+    ------
+    BiellaError
+        For an unknown version.
+    """
+    known = {"2": "2.0", "3": "3.0"} | {name: name for name in VERSIONS}
+    if str(version) not in known:
+        raise BiellaError(f'there is no export for FMI {version}: choose version="2.0" or "3.0".')
+    return known[str(version)]
+
+
+def check_about(about: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what a user says about a model.
+
+    Raises
+    ------
+    BiellaError
+        For an unknown key, and for what is not text.
+    """
+    if about is None:
+        return {}
+    if not isinstance(about, Mapping):
+        raise BiellaError('`about` must be a dict, such as {"author": "…", "license": "…"}.')
+    for key, text in about.items():
+        if key not in ABOUT:
+            raise BiellaError(
+                f"`about` has no entry `{key}`.{suggest(key, ABOUT)} Entries: {', '.join(ABOUT)}."
+            )
+        if not isinstance(text, str):
+            raise BiellaError(f"`about` must contain text; `{key}` is {text!r}.")
+    return {key: clean(about[key]) for key in ABOUT if about.get(key)}
+
+
+def model_identifier(name: str) -> str:
+    """Return `name` as a C identifier."""
+    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return identifier if re.match(r"[A-Za-z_]", identifier) else f"_{identifier}"
 
 
 def summarize(plan: Plan, needs: Mapping[str, str | None]) -> str:
@@ -221,22 +166,23 @@ def summarize(plan: Plan, needs: Mapping[str, str | None]) -> str:
     return text
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return `text` without the characters that XML does not have."""
     return re.sub(r"[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+", " ", text)
 
 
-def _all_structured(names: Sequence[str]) -> bool:
+def naming_convention(names: Sequence[str]) -> str:
+    """Return FMI's word for the form of the names of variables."""
     pattern = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\[\d+(,\d+)*\])?\Z", re.ASCII)
-    return all(pattern.match(name) for name in names)
+    return "structured" if all(pattern.match(name) for name in names) else "flat"
 
 
-def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
-    names = sorted({v.unit for v in variables if v.unit is not None and v.type == "Real"})
+def add_units(root: ET.Element, names: Sequence[str]) -> None:
+    """Define units by their names."""
     if not names:
         return
     definitions = ET.SubElement(root, "UnitDefinitions")
-    for name in names:
+    for name in sorted(set(names)):
         unit = parse_unit(name)
         element = ET.SubElement(definitions, "Unit", name=name)
         attributes = {
@@ -253,128 +199,74 @@ def _add_units(root: ET.Element, variables: Sequence[Variable]) -> None:
             ET.SubElement(element, "DisplayUnit", name=shown, factor=repr(factor))
 
 
-def _add_types(root: ET.Element, variables: Sequence[Variable]) -> dict[tuple[str, ...], str]:
-    """Declare an enumeration for each set of names; return what it is called."""
+def list_units(variables: Sequence[Variable]) -> list[str]:
+    """Return the units of real variables."""
+    return [v.unit for v in variables if v.unit is not None and v.kind == "real"]
+
+
+def add_log_and_experiment(root: ET.Element, contents: Contents) -> None:
+    """List the log categories, and the times that a tool may begin with."""
+    categories = ET.SubElement(root, "LogCategories")
+    for name, text in LOG_CATEGORIES.items():
+        ET.SubElement(categories, "Category", name=name, description=text)
+    plan = contents.plan
+    start = plan.start_time
+    experiment = ET.SubElement(
+        root,
+        "DefaultExperiment",
+        startTime=repr(start),
+        stopTime=repr(start + 1000 * plan.step),
+    )
+    if contents.exchange is not None:
+        experiment.set("tolerance", repr(TOLERANCE))
+    experiment.set("stepSize", repr(plan.step))
+
+
+def name_types(variables: Sequence[Variable]) -> dict[tuple[str, ...], str]:
+    """Return what the enumeration with each set of names is called."""
     types: dict[tuple[str, ...], str] = {}
     for v in variables:
-        if v.names and v.names not in types:
-            types[v.names] = v.owner
-    if types:
-        definitions = ET.SubElement(root, "TypeDefinitions")
-    for names, called in types.items():
-        simple = ET.SubElement(definitions, "SimpleType", name=called)
-        listed = ET.SubElement(simple, "Enumeration")
-        for value, name in enumerate(names, 1):
-            ET.SubElement(listed, "Item", name=name, value=str(value))
+        if v.names:
+            types.setdefault(v.names, v.name)
     return types
 
 
-def _add_variable(
-    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str]
-) -> None:
-    attributes = {
-        "name": variable.name,
-        "valueReference": str(variable.reference),
-        "causality": variable.causality,
-        "variability": variable.variability,
-    }
-    if variable.doc:
-        attributes["description"] = _clean(variable.doc)
-    if variable.causality != "input":
-        attributes["initial"] = "calculated" if variable.causality == "output" else "exact"
-    scalar = ET.SubElement(parent, "ScalarVariable", attributes)
-    value = ET.SubElement(scalar, variable.type)
-    if variable.names:
-        value.set("declaredType", types[variable.names])
-    if variable.start is not None:
-        value.set("start", _start_text(variable))
-    if variable.unit is not None and variable.type == "Real":
-        value.set("unit", variable.unit)
+def add_items(parent: ET.Element, names: Sequence[str]) -> None:
+    """List the names of the values of an enumeration."""
+    for value, name in enumerate(names, 1):
+        ET.SubElement(parent, "Item", name=name, value=str(value))
 
 
-def _start_text(variable: Variable) -> str:
-    assert variable.start is not None
-    if variable.type == "Boolean":
-        return "true" if variable.start else "false"
-    if variable.type == "Integer":
-        return str(int(variable.start))
-    if variable.type == "Enumeration":  # an unset input is the first value
-        return str(max(int(variable.start), 1))
-    if math.isnan(variable.start):
+def write_value(variable: Variable, value: float) -> str:
+    """Return a value as the XML of a variable has it."""
+    if variable.kind == "boolean":
+        return "true" if value else "false"
+    if variable.kind == "integer" or (variable.kind == "enumeration" and not variable.names):
+        return str(int(value))
+    if variable.kind == "enumeration":  # an unset input is the first value
+        return str(max(int(value), 1))
+    if math.isnan(value):
         return "NaN"  # these three as xs:double spells them
-    if math.isinf(variable.start):
-        return "INF" if variable.start > 0 else "-INF"
-    return repr(variable.start)
+    if math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    return repr(value)
 
 
-def _add_states(parent: ET.Element, plan: Plan, exchange: Exchange) -> None:
-    """Add states and derivatives; their references follow those of the plan's variables."""
-    first, states = len(list_variables(plan)), len(exchange.states)
-    place = len(parent)  # of the last variable, counted from 1
-    for k, name in enumerate(exchange.states):
-        attributes = {
-            "name": name,
-            "valueReference": str(first + k),
-            "causality": "local",
-            "variability": "continuous",
-            "description": _clean(exchange.documents[k]),
-            "initial": "calculated",
-        }
-        scalar = ET.SubElement(parent, "ScalarVariable", attributes)
-        ET.SubElement(scalar, "Real", nominal=repr(exchange.nominals[k]))
-    for k, name in enumerate(exchange.derivatives):
-        attributes = {
-            "name": name,
-            "valueReference": str(first + states + k),
-            "causality": "local",
-            "variability": "continuous",
-            "initial": "calculated",
-        }
-        scalar = ET.SubElement(parent, "ScalarVariable", attributes)
-        ET.SubElement(scalar, "Real", derivative=str(place + 1 + k))
+def add_ranges(element: ET.Element, variable: Variable) -> None:
+    """Write the limits and the nominal value of a variable, if they are known."""
+    for name, value in (("min", variable.minimum), ("max", variable.maximum)):
+        if value is not None:
+            element.set(name, write_value(variable, value))
+    if variable.nominal is not None:
+        element.set("nominal", repr(variable.nominal))
 
 
-def _add_structure(
-    root: ET.Element, plan: Plan, variables: Sequence[Variable], exchange: Exchange | None
-) -> None:
-    """Outputs with the inputs that reach them at once; at the start they depend on everything.
+def list_reached(plan: Plan) -> dict[str, Sequence[str]]:
+    """Return for each output the inputs that reach it at once."""
+    return dict(zip(plan.outputs, plan.meta["dependencies"], strict=True))
 
-    For model exchange, outputs may depend on every state and derivatives on every input.
-    """
-    structure = ET.SubElement(root, "ModelStructure")
-    index = {v.reference: n for n, v in enumerate(variables, 1)}
-    inputs: dict[str, list[int]] = {}
-    for v in variables:
-        if v.causality == "input":
-            inputs.setdefault(v.owner, []).append(index[v.reference])
-    reached = dict(zip(plan.outputs, plan.meta["dependencies"], strict=True))
-    outputs = [v for v in variables if v.causality == "output"]
-    count = len(exchange.states) if exchange is not None else 0
-    states = [len(variables) + 1 + k for k in range(count)]
-    derivatives = [state + count for state in states]
-    unknowns = [index[v.reference] for v in outputs] + states + derivatives
-    if not unknowns:
-        return
 
-    def add(parent: ET.Element, number: int, known: Sequence[int]) -> None:
-        unknown = ET.SubElement(parent, "Unknown", index=str(number))
-        unknown.set("dependencies", " ".join(map(str, known)))
-        unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
-
-    if outputs:
-        element = ET.SubElement(structure, "Outputs")
-        for v in outputs:
-            known = [n for name in reached[v.owner] for n in inputs.get(name, [])]
-            add(element, index[v.reference], known + states)
-    if exchange is not None and states:
-        element = ET.SubElement(structure, "Derivatives")
-        for k, number in enumerate(derivatives):
-            if exchange.dependencies is None:  # on everything known
-                ET.SubElement(element, "Unknown", index=str(number))
-                continue
-            known = sorted(n for numbers in inputs.values() for n in numbers)
-            add(element, number, known + [states[i] for i in exchange.dependencies[k]])
-    element = ET.SubElement(structure, "InitialUnknowns")
-    for number in sorted(unknowns):
-        # Without `dependencies`: on everything known, which is safe.
-        ET.SubElement(element, "Unknown", index=str(number))
+def write_text(root: ET.Element) -> str:
+    """Return the text of an XML file."""
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

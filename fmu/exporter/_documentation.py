@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
 
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.diagram._subsystem import Subsystem
@@ -16,8 +15,9 @@ from ...scheduler.drawing._picture import Picture
 from ...scheduler.drawing._png import write_png
 from ...scheduler.drawing._svg import write_svg
 from ...scheduler.drawing._symbols import Words
-from ._description import Variable, choose_variables, model_identifier
+from ._description import Contents
 from ._exchange import KIND_NAMES
+from ._variables import Variable
 
 _MOST_BLOCKS = 150
 """A larger diagram is not drawn: it would be illegible, and its layout takes seconds."""
@@ -67,59 +67,43 @@ def draw_pictures(diagram: Diagram, plan: Plan | None = None) -> Pictures:
     return Pictures(write_svg(finish(picture, "")), write_png(finish(picture)))
 
 
-def document(
-    plan: Plan,
-    parameters: Iterable[str] | None,
-    picture: str,
-    *,
-    version: str,
-    replaced: Sequence[str],
-    needs: Mapping[str, str | None],
-    sources: bool,
-    kind: str = "cs",
-) -> str:
+def document(contents: Contents, version: str, picture: str, replaced: Sequence[str]) -> str:
     """Return the page about an FMU, complete in itself and free of dates.
 
     Parameters
     ----------
-    plan
-        What the FMU runs.
-    parameters
-        Paths of those that are shown; None for all.
+    contents
+        What the FMU's description says.
+    version
+        Of FMI.
     picture
         The diagram as SVG, or nothing.
-    version
-        Of biella.
     replaced
         Sources in the picture that are inputs of the FMU.
-    needs
-        For each platform with a binary the least glibc that it needs, if any.
-    sources
-        Whether the FMU has its C sources with it.
-    kind
-        See `export_fmu`.
     """
-    groups: dict[str, list[list[Variable]]] = {"input": [], "output": [], "parameter": []}
-    for _, items in groupby(choose_variables(plan, parameters), lambda v: (v.causality, v.owner)):
-        elements = list(items)
-        groups[elements[0].causality].append(elements)
+    plan = contents.plan
+    groups: dict[str, list[Variable]] = {"input": [], "output": [], "parameter": [], "local": []}
+    for variable in contents.variables:
+        groups[variable.causality].append(variable)
     name = escape(plan.name)
     parts = [
         f"<h1>{name}</h1>",
-        f'<p class="lead">An FMI 2.0 {KIND_NAMES[kind]} FMU: '
+        f'<p class="lead">An FMI {version} {KIND_NAMES[contents.kind]} FMU: '
         f"{_count(groups['input'], 'input')}, {_count(groups['output'], 'output')}, "
         f"{_count(groups['parameter'], 'parameter')}.</p>",
         _figure(picture, replaced) if picture else "",
         _table("Inputs", groups["input"], ["Name", "Unit", "Kind", "Start", "Description"]),
         _table("Outputs", groups["output"], ["Name", "Unit", "Kind", "Changes", "Description"]),
-        _facts(plan, needs, sources),
-        _instructions(plan, groups["output"], sources, kind),
+        _table("Local variables", groups["local"], ["Name", "Unit", "Kind", "Description"]),
+        _about(contents),
+        _facts(contents),
+        _instructions(contents, groups["output"], version),
         _table(
             "Parameters",
             groups["parameter"],
             ["Name", "Unit", "Start", "May change", "Description"],
         ),
-        f"<footer>Written by biella {escape(version)}.</footer>",
+        f"<footer>Written by biella {escape(contents.version)}.</footer>",
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -142,7 +126,7 @@ def _count(groups: Sequence[object], what: str) -> str:
     return f"{len(groups) or 'no'} {what}{'' if len(groups) == 1 else 's'}"
 
 
-def _table(title: str, groups: Sequence[Sequence[Variable]], columns: Sequence[str]) -> str:
+def _table(title: str, groups: Sequence[Variable], columns: Sequence[str]) -> str:
     if not groups:
         return ""
     head = "".join(f"<th>{column}</th>" for column in columns)
@@ -153,34 +137,45 @@ def _table(title: str, groups: Sequence[Sequence[Variable]], columns: Sequence[s
     )
 
 
-def _cells(group: Sequence[Variable], columns: Sequence[str]) -> str:
-    first = group[0]
-    name = f"<code>{escape(first.owner)}</code>"
-    if first.name != first.owner:
-        last = group[-1].name.removeprefix(first.owner)
-        name += f" <small>{escape(first.name.removeprefix(first.owner))} … {escape(last)}</small>"
-    starts = [f"{v.start:.9g}" for v in group if v.start is not None]
+def _cells(variable: Variable, columns: Sequence[str]) -> str:
+    name = f"<code>{escape(variable.name)}</code>"
+    if variable.shape:
+        names = [text.removeprefix(variable.name) for text in variable.element_names]
+        name += f" <small>{names[0]} … {names[-1]}</small>"
+    starts = [f"{value:.9g}" for value in variable.start or ()]
     shown = ", ".join(starts[:_MOST_NUMBERS]) + (", …" if len(starts) > _MOST_NUMBERS else "")
     cells = {
         "Name": f"<td>{name}</td>",
-        "Unit": f"<td>{escape(first.unit or '–')}</td>",
-        "Kind": f"<td>{first.type.lower()}</td>",
+        "Unit": f"<td>{escape(variable.unit or '–')}</td>",
+        "Kind": f"<td>{variable.kind}</td>",
         "Start": f'<td class="number">{shown}</td>',
         "Changes": "<td>continuously</td>"
-        if first.variability == "continuous"
+        if variable.variability == "continuous"
         else "<td>in steps</td>",
         "May change": "<td>at any time</td>"
-        if first.variability == "tunable"
+        if variable.variability == "tunable"
         else "<td>before the start</td>",
-        "Description": f"<td>{escape(first.doc)}</td>",
+        "Description": f"<td>{escape(variable.doc)}</td>",
     }
     return "".join(cells[column] for column in columns)
 
 
-def _facts(plan: Plan, needs: Mapping[str, str | None], sources: bool) -> str:
+def _about(contents: Contents) -> str:
+    """Return what the user says about the model."""
+    if not contents.about:
+        return ""
+    rows = "\n".join(
+        f"<dt>{key.capitalize()}</dt><dd>{escape(text)}</dd>"
+        for key, text in contents.about.items()
+    )
+    return f"<h2>About the model</h2>\n<dl>\n{rows}\n</dl>"
+
+
+def _facts(contents: Contents) -> str:
+    plan = contents.plan
     platforms = [
         platform + (f" (glibc {glibc} or newer)" if glibc else "")
-        for platform, glibc in needs.items()
+        for platform, glibc in contents.needs.items()
     ]
     facts = {
         "Base step": f"{plan.step:g} s",
@@ -188,30 +183,30 @@ def _facts(plan: Plan, needs: Mapping[str, str | None], sources: bool) -> str:
         "Starts at": f"{plan.start_time:g} s, unless set by the tool",
         "Blocks": str(len(plan.blocks)),
         "Runs on": ", ".join(platforms),
-        "Sources": "in the folder sources, C11 without dependencies" if sources else "not included",
+        "Sources": "in the folder sources, C11 without dependencies"
+        if contents.sources
+        else "not included",
     }
     rows = "\n".join(f"<dt>{key}</dt><dd>{escape(text)}</dd>" for key, text in facts.items())
     return f"<h2>How it runs</h2>\n<dl>\n{rows}\n</dl>"
 
 
-def _instructions(
-    plan: Plan, outputs: Sequence[Sequence[Variable]], sources: bool, kind: str
-) -> str:
+def _instructions(contents: Contents, outputs: Sequence[Variable], version: str) -> str:
+    plan, name = contents.plan, contents.identifier
     stop = plan.start_time + 1000 * plan.step
-    name = model_identifier(plan.name)
-    columns = [repr(group[0].name) for group in outputs[:2]]
+    columns = [repr(v.name if version == "3.0" else v.element_names[0]) for v in outputs[:2]]
     text = (
         f"from fmpy import plot_result, simulate_fmu\n\nresult = simulate_fmu({f'{name}.fmu'!r}, "
         f"stop_time={stop:g}, output_interval={plan.step:g})\n"
         f"plot_result(result{', names=[' + ', '.join(columns) + ']' if columns else ''})"
     )
     page = (
-        "<h2>How to run it</h2>\n<p>Any tool that imports FMI 2.0 for "
-        f"{KIND_NAMES[kind].replace(' and ', ' or ')} opens the "
-        "file; Python is not required. With FMPy, for instance:</p>\n"
+        f"<h2>How to run it</h2>\n<p>Any tool that imports FMI {version} for "
+        f"{KIND_NAMES[contents.kind].replace(' and ', ' or ')} opens "
+        "the file; Python is not required. With FMPy, for instance:</p>\n"
         f"<pre>{escape(text)}</pre>"
     )
-    if sources:
+    if contents.sources:
         command = f"cc -std=c11 -O2 -ffp-contract=off -fPIC -shared {name}.c -lm -o {name}.so"
         page += (
             "\n<p>For another platform, compile the single file in <code>sources</code>; it "

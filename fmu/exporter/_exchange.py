@@ -34,6 +34,14 @@ TOLERANCE = 1e-6
 _FOLLOWERS = ("rate_limiter", "backlash")
 
 
+def check_kind(kind: str) -> None:
+    """Raise if there is no such kind of FMU."""
+    if kind not in KINDS:
+        raise BiellaError(
+            f"kind is 'cs' for co-simulation, 'me' for model exchange, or 'both', not {kind!r}."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The interface of a model to a solver outside.
@@ -52,6 +60,8 @@ class Exchange:
         Number of event indicators.
     completes_steps
         Whether the solver has to tell when a step has ended.
+    taken
+        Names of other variables.
     """
 
     states: tuple[str, ...]
@@ -60,11 +70,20 @@ class Exchange:
     dependencies: tuple[tuple[int, ...], ...] | None
     indicators: int
     completes_steps: bool
+    taken: tuple[str, ...] = ()
 
     @property
     def derivatives(self) -> tuple[str, ...]:
         """Names of the derivatives."""
         return tuple(f"der({name})" for name in self.states)
+
+    @property
+    def indicator_names(self) -> tuple[str, ...]:
+        """Names of the event indicators, where they are variables: FMI 3.0."""
+        prefix = "event_indicators"
+        while any(name.startswith(prefix) for name in self.taken):
+            prefix += "_"
+        return tuple(f"{prefix}[{k}]" for k in range(self.indicators))
 
     @classmethod
     def of(cls, model: Model, taken: Sequence[str]) -> Self:
@@ -98,6 +117,7 @@ class Exchange:
                 _find_dependencies(model),
                 int(library.bl_ode_indicator_count(handle)),
                 bool(library.bl_ode_completes_steps(handle)),
+                tuple(taken),
             )
 
 

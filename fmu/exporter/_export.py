@@ -6,11 +6,11 @@ import os
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import numpy as np
 import numpy.typing as npt
 
 from ... import __version__
@@ -27,12 +27,15 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
-from ._description import describe, list_variables, model_identifier
+from ._description import Contents, check_about, check_version
+from ._description2 import describe_fmi2
+from ._description3 import describe_fmi3
 from ._documentation import document, draw_pictures
 from ._elf import minimum_glibc
-from ._exchange import KINDS, Exchange
-from ._platforms import SUFFIXES, find_engines
+from ._exchange import KINDS, Exchange, check_kind
+from ._platforms import SUFFIXES, find_engines, platform_tuple
 from ._sources import write_sources
+from ._variables import choose_local, choose_variables, list_variables, with_ranges
 
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
 
@@ -46,9 +49,14 @@ def export_fmu(
     parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
+    version: str = "2.0",
     kind: str = "cs",
+    about: Mapping[str, str] | None = None,
+    local: Sequence[str] = (),
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+    nominal: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write `diagram` as a self-contained FMI 2.0 FMU and return its path.
+    """Write `diagram` as a self-contained FMU and return its path.
 
     The FMU has the diagram's own inputs and outputs, its base step, its solver with the tolerance,
     and its treatment of events. For model exchange, the importing tool has the solver.
@@ -68,8 +76,22 @@ def export_fmu(
         the engine that runs here.
     sources
         Whether its C sources go with it.
+    version
+        Of FMI: ``"2.0"`` or ``"3.0"``. In FMI 2.0 each element of a port or parameter with several
+        values is a variable; in FMI 3.0 the whole is one array.
     kind
         ``"cs"`` for co-simulation, ``"me"`` for model exchange, or ``"both"``.
+    about
+        What the description says about the model: texts by the keys ``"author"``, ``"version"``,
+        ``"license"``, ``"copyright"`` and ``"description"``.
+    local
+        Paths or patterns of signals that become local variables, such as ``"plant.*"``: tools can
+        show them, but not connect them.
+    limits
+        Smallest and largest value of variables by name, such as ``{"torque": (-40.0, 40.0)}``; None
+        where there is no limit. They are declared, not enforced.
+    nominal
+        Typical magnitude of real variables by name.
 
     Raises
     ------
@@ -78,6 +100,8 @@ def export_fmu(
         exchange, also if it has blocks with an internal solver.
     FmuError
         If the file cannot be written, or a platform not be compiled for.
+    BiellaError
+        For an unknown version or kind, and for names in an option that the diagram does not have.
 
     Warns
     -----
@@ -90,7 +114,18 @@ def export_fmu(
         warn_of_steps(model, stacklevel=2)
     _reject_blocks(model)
     warn_of_reactions(model, stacklevel=2)
-    written = write_fmu(diagram, model, path, parameters, platforms, sources, kind)
+    options = FmuOptions(
+        parameters=parameters,
+        platforms=platforms,
+        sources=sources,
+        version=version,
+        kind=kind,
+        about=about,
+        local=local,
+        limits=limits,
+        nominal=nominal,
+    )
+    written = write_fmu(diagram, model, path, options)
     if not model.outputs:
         warnings.warn(
             "this FMU has no outputs: declare them with Diagram.output(…), or select signals "
@@ -101,63 +136,77 @@ def export_fmu(
     return written
 
 
-def write_fmu(
-    diagram: Diagram,
-    plan: Model,
-    path: str | Path,
-    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None,
-    platforms: Sequence[str] | None,
-    sources: bool,
-    kind: str = "cs",
-) -> Path:
-    """Write a compiled diagram as an FMU; see `export_fmu`."""
-    _reject_double_names(plan)
-    shown = _choose_parameters(plan, parameters)
-    if isinstance(parameters, Mapping):
-        values = {path: value for path, value in parameters.items() if value is not None}
-        plan = plan.with_values(values)
-    exchange = None
-    if kind != "cs":
-        exchange = Exchange.of(plan, [v.name for v in list_variables(plan)])
-        plan = plan.with_section("KIND", np.array([KINDS[kind]], dtype="<i4"))
+@dataclass(frozen=True, kw_only=True)
+class FmuOptions:
+    """What a user asks of an export, besides inputs and outputs; see `export_fmu`."""
 
-    engines = find_engines(platforms)
-    needs = {name: minimum_glibc(library) for name, library in engines.items()}
-    identifier = model_identifier(plan.name)
-    pictures = draw_pictures(diagram, plan)
-    page = document(
-        plan,
-        shown,
-        pictures.svg,
+    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None
+    platforms: Sequence[str] | None = None
+    sources: bool = True
+    version: str = "2.0"
+    kind: str = "cs"
+    about: Mapping[str, str] | None = None
+    local: Sequence[str] = ()
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None
+    nominal: Mapping[str, float] | None = None
+
+
+def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
+    """Write a compiled diagram as an FMU; see `export_fmu`."""
+    version, about = check_version(options.version), check_about(options.about)
+    _reject_double_names(plan)
+    shown = _choose_parameters(plan, options.parameters)
+    if isinstance(options.parameters, Mapping):
+        values = {path: value for path, value in options.parameters.items() if value is not None}
+        plan = plan.with_values(values)
+    local = choose_local(plan, options.local)
+    variables = choose_variables(plan, shown, local)
+    variables = with_ranges(variables, options.limits, options.nominal)
+    arrays = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
+    plan = plan.with_variables(local, arrays if version == "3.0" else ())
+
+    exchange = None
+    if options.kind != "cs":
+        exchange = Exchange.of(plan, [name for v in variables for name in v.element_names])
+        plan = plan.with_kind(KINDS[options.kind])
+
+    engines = find_engines(options.platforms)
+    contents = Contents(
+        plan=plan,
+        variables=variables,
         version=__version__,
-        replaced=[name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}],
-        needs=needs,
-        sources=sources,
-        kind=kind,
+        sources=options.sources,
+        needs={name: minimum_glibc(library) for name, library in engines.items()},
+        about=about,
+        kind=options.kind,
+        exchange=exchange,
     )
-    text = describe(
-        plan, shown, __version__, sources=sources, needs=needs, kind=kind, exchange=exchange
-    )
+    pictures = draw_pictures(diagram, plan)
+    replaced = [name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}]
+    page = document(contents, version, pictures.svg, replaced)
+    describe, name_folder, picture = _FORMS[version]
     files = {
-        "modelDescription.xml": text.encode(),
+        "modelDescription.xml": describe(contents).encode(),
         "resources/plan.bin": plan.data,
         "documentation/index.html": page.encode(),
-        "model.png": pictures.png,
+        picture: pictures.png,
     }
     for name, library in engines.items():
-        files[f"binaries/{name}/{identifier}{SUFFIXES[name]}"] = library
-    if sources:
-        written = write_sources(plan.name, identifier, plan.data, __version__, kind)
+        member = f"binaries/{name_folder(name)}/{contents.identifier}{SUFFIXES[name]}"
+        files[member] = library
+    if options.sources:
+        written = write_sources(
+            plan.name, contents.identifier, plan.data, __version__, version, options.kind
+        )
         files |= {f"sources/{name}": content for name, content in written.items()}
     return _write_zip(Path(path), files)
 
 
-def check_kind(kind: str) -> None:
-    """Raise if there is no such kind of FMU."""
-    if kind not in KINDS:
-        raise BiellaError(
-            f"kind is 'cs' for co-simulation, 'me' for model exchange, or 'both', not {kind!r}."
-        )
+_FORMS: dict[str, tuple[Callable[[Contents], str], Callable[[str], str], str]] = {
+    "2.0": (describe_fmi2, str, "model.png"),
+    "3.0": (describe_fmi3, platform_tuple, "documentation/model.png"),
+}
+"""What differs between versions: the description, the name of a platform, where the picture is."""
 
 
 def _reject_blocks(model: Model) -> None:

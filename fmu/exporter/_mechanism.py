@@ -15,7 +15,8 @@ from ...scheduler.compile._flatten import flatten
 from ...scheduler.compile._rewrite import bare_parameters
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.run._preflight import warn_of_steps
-from ._export import check_kind, write_fmu
+from ._exchange import check_kind
+from ._export import FmuOptions, write_fmu
 
 _BLOCK = "mechanism"
 _EFFORTS = ("force", "torque")
@@ -30,10 +31,15 @@ def export_system(
     parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None,
     platforms: Sequence[str] | None = None,
     sources: bool = True,
-    kind: str = "cs",
     step: float = 1e-3,
     solver: str = "rk4",
     initial: Initial | None = None,
+    version: str = "2.0",
+    kind: str = "cs",
+    about: Mapping[str, str] | None = None,
+    local: Sequence[str] = (),
+    limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+    nominal: Mapping[str, float] | None = None,
 ) -> Path:
     """Write a mechanism as an FMU and return its path.
 
@@ -50,7 +56,7 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources, kind
+    parameters, platforms, sources, version, kind, about, local, limits, nominal
         See `biella.fmu.export_fmu`.
     """
     check_kind(kind)
@@ -72,7 +78,18 @@ def export_system(
     model = compile_diagram(diagram, flat=flat)
     if kind != "me":
         warn_of_steps(model, stacklevel=2)
-    return write_fmu(diagram, model, path, parameters, platforms, sources, kind)
+    options = FmuOptions(
+        parameters=parameters,
+        platforms=platforms,
+        sources=sources,
+        version=version,
+        kind=kind,
+        about=about,
+        local=local,
+        limits=limits,
+        nominal=nominal,
+    )
+    return write_fmu(diagram, model, path, options)
 
 
 class _DottedDiagram(Diagram):

@@ -33,6 +33,14 @@ def this_platform() -> str:
     return names.get(sys.platform, "linux64")
 
 
+def platform_tuple(name: str) -> str:
+    """Return FMI 3.0's name of a platform, with the processor that runs here if it is this one."""
+    systems = {"linux64": "linux", "win64": "windows", "darwin64": "darwin"}
+    processors = {"amd64": "x86_64", "arm64": "aarch64"}
+    processor = machine.machine().lower() if name == this_platform() else "x86_64"
+    return f"{processors.get(processor, processor)}-{systems[name]}"
+
+
 def find_engines(platforms: Sequence[str] | None) -> dict[str, bytes]:
     """Return the engine for each platform; only for this one, as it runs here, if None are given.
 

@@ -1,8 +1,8 @@
 """The sources of an FMU: the engine and the plan as one C file that needs no file system.
 
 All that the files of the engine share among themselves becomes static; only FMI's functions are
-seen from outside, under their names or, with ``FMI2_FUNCTION_PREFIX``, under longer ones. So the
-sources of several FMUs link into one program.
+seen from outside, under their names or, with ``FMI2_FUNCTION_PREFIX`` (in FMI 3.0
+``FMI3_FUNCTION_PREFIX``), under longer ones. So the sources of several FMUs link into one program.
 """
 
 from __future__ import annotations
@@ -38,16 +38,22 @@ _TABLE = re.compile(r"^(?=const bl_kernel \w+\[\] = )", re.MULTILINE)
 _SHARED_DATA = re.compile(
     r"^(?:extern )?(?=const mb_\w+ (?:\*const )?mb_\w+\s*[\[=,;])", re.MULTILINE
 )
-_FMI_FUNCTION = re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE)
+_FMI_FUNCTIONS = {
+    "2.0": re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE),
+    "3.0": re.compile(r"^FMI3_API \w+TYPE (fmi3\w+);", re.MULTILINE),
+}
+"""How each version declares its functions."""
+_OTHER_VERSIONS = {"2.0": "fmu/exporter/fmi3", "3.0": "fmu/exporter/fmi2"}
+"""Beginning of the names of files that only the other version needs."""
 
 _HEAD = """\
-/* {name}: an FMI 2.0 {kind} FMU, written by biella {version}.
+/* {name}: an FMI {fmi} {kind} FMU, written by biella {version}.
  *
  * The whole engine and the plan that it runs: C11, no dependencies but the C library with its
  * mathematical part, and no file is read. For several FMUs in one program, compile each with a
  * prefix of its own, such as
  *
- *     cc -std=c11 -O2 -ffp-contract=off -DFMI2_FUNCTION_PREFIX={identifier}_ -c {identifier}.c
+ *     cc -std=c11 -O2 -ffp-contract=off -D{prefix}={identifier}_ -c {identifier}.c
  *
  * Without a prefix the functions have FMI's own names, as a shared library must. */
 #if !defined(_GNU_SOURCE)
@@ -69,7 +75,7 @@ _HEAD = """\
 #endif
 
 #define BL_PLAN_INSIDE
-#if defined(FMI2_FUNCTION_PREFIX)
+#if defined({prefix})
 #define BL_STATIC
 #define BL_JOIN_NAMES(a, b) a##b
 #define BL_JOIN(a, b) BL_JOIN_NAMES(a, b)
@@ -79,7 +85,7 @@ _HEAD = """\
 
 
 def write_sources(
-    name: str, identifier: str, plan: bytes, version: str, kind: str = "cs"
+    name: str, identifier: str, plan: bytes, version: str, fmi: str = "2.0", kind: str = "cs"
 ) -> dict[str, bytes]:
     """Return the files of the folder ``sources/`` by name: the one C file, and how to build it.
 
@@ -91,20 +97,25 @@ def write_sources(
         The bytes that the engine loads.
     version
         Of biella, for the comment on top.
+    fmi
+        Version of FMI whose functions they have.
     kind
         See `export_fmu`.
     """
-    engine, functions = amalgamate()
+    engine, functions = amalgamate(fmi)
+    prefix = f"FMI{fmi[0]}_FUNCTION_PREFIX"
     prefixed = "\n".join(
-        f"#define {function} BL_JOIN(FMI2_FUNCTION_PREFIX, {function})" for function in functions
+        f"#define {function} BL_JOIN({prefix}, {function})" for function in functions
     )
     words = re.sub(r"[^ -~]|\*/|\\", "?", name)
     head = _HEAD.format(
         name=words,
-        kind=KIND_NAMES[kind],
         version=version,
         identifier=identifier,
         prefixed=prefixed,
+        fmi=fmi,
+        kind=KIND_NAMES[kind],
+        prefix=prefix,
     )
     return {
         f"{identifier}.c": (head + "\n" + _write_plan(plan) + engine).encode(),
@@ -113,15 +124,16 @@ def write_sources(
 
 
 @cache
-def amalgamate() -> tuple[str, tuple[str, ...]]:
+def amalgamate(fmi: str = "2.0") -> tuple[str, tuple[str, ...]]:
     """Return the engine as one text of C, and the names of FMI's functions in it."""
     seen: set[str] = set()
-    files = [path for path in find_sources(PACKAGE) if not path.as_posix().startswith(_LEFT_OUT)]
+    left_out = (*_LEFT_OUT, _OTHER_VERSIONS[fmi])
+    files = [path for path in find_sources(PACKAGE) if not path.as_posix().startswith(left_out)]
     # Tables of kernels stand before the registry that lists them.
     files.sort(key=lambda path: (FOLDERS.index(path.parts[0]), path.as_posix()))
     headers = generate(PACKAGE, files).headers
     text = "".join(_expand(path.as_posix(), seen, headers) for path in files)
-    functions = tuple(dict.fromkeys(_FMI_FUNCTION.findall(text)))
+    functions = tuple(dict.fromkeys(_FMI_FUNCTIONS[fmi].findall(text)))
     return text, functions
 
 

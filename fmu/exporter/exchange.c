@@ -26,7 +26,7 @@ bl_fmu_status bl_fmu_open_exchange(bl_fmu *f) {
     bl_layout layout;
     bl_get_layout(f->engine, &layout);
     const int64_t n = layout.states, m = bl_ode_indicator_count(f->engine), first = f->variable_count;
-    if (f->kind == MODEL_EXCHANGE && bl_ode_open(f->engine) != BL_OK) {
+    if (bl_ode_open(f->engine) != BL_OK) {
         const char *path = bl_block_path(f->engine, bl_failed_block(f->engine));
         bl_fmu_log(f, FMU_ERROR, "%s%s%s", path, *path ? ": " : "", bl_message(f->engine));
         return FMU_ERROR;
@@ -40,10 +40,10 @@ bl_fmu_status bl_fmu_open_exchange(bl_fmu *f) {
     }
     if (first > 0) memcpy(all, f->variables, (size_t)first * sizeof *all);
     for (int64_t i = 0; i < n; i++) {
-        all[first + i] = (bl_variable){layout.parameters + layout.signals + i, BL_REAL, FMU_STATE};
-        all[first + n + i] = (bl_variable){layout.total + i, BL_REAL, FMU_DERIVATIVE};
+        all[first + i] = (bl_variable){layout.parameters + layout.signals + i, BL_REAL, FMU_STATE, 1};
+        all[first + n + i] = (bl_variable){layout.total + i, BL_REAL, FMU_DERIVATIVE, 1};
     }
-    for (int64_t k = 0; k < m; k++) all[first + 2 * n + k] = (bl_variable){k, BL_REAL, FMU_INDICATOR};
+    for (int64_t k = 0; k < m; k++) all[first + 2 * n + k] = (bl_variable){k, BL_REAL, FMU_INDICATOR, 1};
     f->variables = all;
     f->variable_count = first + 2 * n + m;
     f->state_count = n;
@@ -66,10 +66,6 @@ bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, doubl
         return FMU_OK;
     }
     if (variable->causality == FMU_INDICATOR) {
-        if (!exchanges) {
-            bl_fmu_log(f, FMU_ERROR, "event indicators have values in model exchange, after initialization");
-            return FMU_ERROR;
-        }
         status = f->state == BROKEN ? BL_OK : bl_ode_indicators(f->engine, f->work + f->state_count);
         *value = f->work[f->state_count + variable->slot];
     } else {
@@ -80,6 +76,10 @@ bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, doubl
         *value = f->work[variable->slot - layout.total];
     }
     return status == BL_OK ? FMU_OK : bl_fmu_fail_evaluation(f);
+}
+
+double bl_fmu_time(const bl_fmu *f) {
+    return f->kind == MODEL_EXCHANGE && !(f->state & BEFORE_STEPS) ? bl_ode_time(f->engine) : bl_time(f->engine);
 }
 
 /* Whether an array of `wanted` elements was passed. */
@@ -132,10 +132,7 @@ bl_fmu_status bl_fmu_get_state_derivatives(bl_fmu *f, double dx[], size_t count)
 bl_fmu_status bl_fmu_get_indicators(bl_fmu *f, double indicators[], size_t count) {
     double *work = f->work + f->state_count;
     if (check_count(f, indicators, count, f->indicator_count, "event indicators") != FMU_OK) return FMU_ERROR;
-    if (f->state == INITIALIZING) { /* which modes hold is decided by the event at the start */
-        for (size_t k = 0; k < count; k++) indicators[k] = 1.0;
-        return FMU_OK;
-    }
+    if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
     if (bl_ode_indicators(f->engine, work) != BL_OK) return bl_fmu_fail_evaluation(f);
     if (count > 0) memcpy(indicators, work, count * sizeof(double));
     return FMU_OK;

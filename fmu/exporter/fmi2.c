@@ -109,6 +109,7 @@ enum {
 
 static const bl_fmu_version FMI2 = {.calls = FMI2_CALLS,
                                     .states = {[CO_SIMULATION] = FMI2_STATES, [MODEL_EXCHANGE] = FMI2_EXCHANGE_STATES},
+                                    .logs_discard = 1,
                                     .send = send_fmi2};
 
 /* Early return if there is no instance or the call is not allowed now. */

@@ -14,6 +14,8 @@ static const char *const CATEGORIES[] = {"logEvents", "logStatusWarning", "logSt
 enum { LOG_EVENTS, LOG_WARNING, LOG_DISCARD, LOG_ERROR, LOG_CATEGORIES };
 enum { LOG_FAILURES = 1 << LOG_WARNING | 1 << LOG_DISCARD | 1 << LOG_ERROR, LOG_ALL = LOG_FAILURES | 1 << LOG_EVENTS };
 
+static unsigned quiet_log(const bl_fmu *f) { return f->version->logs_discard ? LOG_FAILURES : 1u << LOG_ERROR; }
+
 void bl_fmu_log(const bl_fmu *f, bl_fmu_status status, const char *format, ...) {
     const int category = status == FMU_ERROR     ? LOG_ERROR
                          : status == FMU_DISCARD ? LOG_DISCARD
@@ -99,7 +101,7 @@ bl_fmu_status bl_fmu_prepare(bl_fmu *f) {
     return FMU_OK;
 }
 
-/* With categories, only these are logged; without, everything if logging is on, and only failures if it is off. */
+/* With categories, only these are logged; without, everything if logging is on, and only failures, or in FMI 3.0 errors, if it is off. */
 bl_fmu_status bl_fmu_set_logging(bl_fmu *f, int on, size_t count, const char *const categories[]) {
     unsigned chosen = 0;
     if (count > 0 && !categories) return FMU_ERROR;
@@ -113,7 +115,7 @@ bl_fmu_status bl_fmu_set_logging(bl_fmu *f, int on, size_t count, const char *co
             return FMU_ERROR;
         }
     }
-    f->log = !on ? LOG_FAILURES : count == 0 ? LOG_ALL : chosen;
+    f->log = !on ? quiet_log(f) : count == 0 ? LOG_ALL : chosen;
     return FMU_OK;
 }
 
@@ -132,6 +134,7 @@ static void release(bl_fmu *f) {
     bl_close(f->engine);
     free(f->all_variables);
     free(f->work);
+    free(f->undo);
     free(f->name);
     free(f);
 }
@@ -145,7 +148,7 @@ bl_fmu *bl_fmu_create(const bl_fmu_version *version, bl_fmu_kind kind, const bl_
     f->kind = kind;
     f->environment = request->environment;
     f->logger = request->logger;
-    f->log = request->logging ? LOG_ALL : LOG_FAILURES;
+    f->log = request->logging ? LOG_ALL : quiet_log(f);
     char message[512] = "";
     size_t size = 0;
     const unsigned char *plan = NULL;

@@ -46,6 +46,7 @@ typedef struct bl_fmu bl_fmu;
 typedef struct {
     const bl_fmu_call *calls;
     int states[FMU_KINDS]; /* that an instance of each kind can be in; none if there is no such kind */
+    int logs_discard; /* whether warnings and discarded calls are logged where logging is off, as errors always are */
     void (*send)(const bl_fmu *f, bl_fmu_status status, const char *category, const char *text);
 } bl_fmu_version;
 
@@ -66,7 +67,10 @@ struct bl_fmu {
     int ended;      /* a Stop block ended the simulation */
     double stop_time;
     int has_stop_time;
-    unsigned warned; /* of which fallbacks of the solver, a bit for each */
+    int uses_events;   /* of FMI 3.0: the importing tool handles event mode, */
+    int returns_early; /* and steps that end early */
+    void *undo;        /* room for a saved state of the engine, if both */
+    unsigned warned;   /* of which fallbacks of the solver, a bit for each */
     /* Of an FMU that offers model exchange: `variables` are then those of the plan, states, derivatives, event indicators. */
     bl_variable *all_variables;
     int64_t state_count, indicator_count;
@@ -123,6 +127,9 @@ bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value);
 bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value);
 /* A value as an integer; the nearest one that there is if it is out of range. */
 int32_t bl_fmu_to_int32(double value);
+int64_t bl_fmu_to_int64(double value);
+/* Whether an integer is exact as a value; if not, says so. */
+bl_fmu_status bl_fmu_check_int64(const bl_fmu *f, int64_t value);
 
 /* Saved states: see the functions of FMI with these names. */
 bl_fmu_status bl_fmu_get_state(const bl_fmu *f, void **state);
@@ -137,11 +144,21 @@ bl_fmu_status bl_fmu_check_step(bl_fmu *f, double now, double size);
 /* A step of co-simulation. FMU_DISCARD, and state STEP_FAILED, if the model ended the simulation. */
 bl_fmu_status bl_fmu_step(bl_fmu *f, double now, double size);
 
+/* What a step of FMI 3.0 returns. */
+typedef struct {
+    int event, terminate, early;
+    double reached;
+} bl_fmu_step_result;
+/* The same, except that it ends at events, where the importing tool handles events and early returns, and that a model which ends the
+   simulation is no failure. */
+bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_step_result *result);
+
 /* Model exchange: exchange.c. Functions with the names of FMI's, but for the first two: when an instance is made, and at the end of
    initialization. */
 bl_fmu_status bl_fmu_open_exchange(bl_fmu *f);
 bl_fmu_status bl_fmu_start_exchange(bl_fmu *f);
 bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, double *value);
+double bl_fmu_time(const bl_fmu *f);
 bl_fmu_status bl_fmu_set_time(bl_fmu *f, double time);
 bl_fmu_status bl_fmu_set_states(bl_fmu *f, const double x[], size_t count);
 bl_fmu_status bl_fmu_get_states(bl_fmu *f, double x[], size_t count);

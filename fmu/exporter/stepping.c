@@ -30,3 +30,22 @@ bl_fmu_status bl_fmu_step(bl_fmu *f, double now, double size) {
     }
     return status == BL_OK ? FMU_OK : bl_fmu_fail(f);
 }
+
+bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_step_result *result) {
+    *result = (bl_fmu_step_result){.terminate = f->ended, .reached = bl_time(f->engine)};
+    if (bl_fmu_check_step(f, now, size) != FMU_OK) return FMU_ERROR;
+    const double end = now + size;
+    int at_event = 0, status = BL_OK;
+    if (!f->ended) status = f->undo ? bl_run_to_event(f->engine, end, f->undo, &at_event) : bl_run_to(f->engine, end);
+    if (status == BL_STOP) {
+        bl_fmu_log(f, FMU_OK, "the model ended the simulation at t = %.9g", bl_time(f->engine));
+        f->ended = 1;
+    } else if (status != BL_OK) {
+        return bl_fmu_fail(f);
+    }
+    result->reached = bl_time(f->engine);
+    result->event = at_event;
+    result->terminate = f->ended;
+    result->early = f->returns_early && result->reached < end - bl_slack(f->engine, end);
+    return FMU_OK;
+}

@@ -128,6 +128,10 @@ typedef struct {
 BL_API int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate *estimate, int64_t *done);
 /* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
 BL_API int bl_run_to(bl_engine *e, double time);
+/* The same, but ends at the first event that is located after the present time and before `time`, if there is one: the part of the tick
+   is repeated with that end. *at_event: whether the run ended at an event, there or at `time`. `memory` has room for bl_state_size
+   bytes. */
+BL_API int bl_run_to_event(bl_engine *e, double time, void *memory, int *at_event);
 /* Sets a derivative (order 1 or 2) of a real input, by its index in bl_variables. The next bl_run_to extrapolates the
    input as u + u' τ + u'' τ² / 2; then it is held again. */
 BL_API int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value);
@@ -258,6 +262,8 @@ typedef struct {
     int64_t slot; /* index into bl_values */
     int32_t kind; /* BL_REAL … */
     int32_t causality; /* BL_INPUT … */
+    int64_t
+        extent; /* elements of the array that begins here, in consecutive variables; 1: a scalar; 0: within an array */
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 

@@ -431,7 +431,8 @@ static void end_following(bl_engine *e) {
     memset(e->input_derivatives, 0, (size_t)(BL_INPUT_DERIVATIVE_NOW * e->input_count) * sizeof(double));
 }
 
-int bl_run_to(bl_engine *e, double time) {
+/* Where a run to `time` ends: the tick, and the time after it. */
+static int find_run_end(bl_engine *e, double time, int64_t *at_tick, double *at_offset) {
     int64_t tick = e->tick + 1; /* as a rule */
     double offset = time - time_of(e, tick);
     if (!(fabs(offset) <= BL_GRID_TOLERANCE * e->step && time > bl_time(e))) {
@@ -443,11 +444,61 @@ int bl_run_to(bl_engine *e, double time) {
     }
     if (fabs(offset) <= bl_slack(e, time)) offset = 0.0;
     if (offset < 0.0) offset = time - time_of(e, --tick);
-    int status = BL_OK;
+    *at_tick = tick;
+    *at_offset = offset;
+    return BL_OK;
+}
+
+static bool is_before(const bl_engine *e, int64_t tick, double offset) {
+    return e->tick < tick || (e->tick == tick && e->offset < offset);
+}
+
+int bl_run_to(bl_engine *e, double time) {
+    int64_t tick = 0;
+    double offset = 0.0;
+    int status = find_run_end(e, time, &tick, &offset);
+    if (status != BL_OK) return status;
     begin_following(e);
-    while (status == BL_OK && (e->tick < tick || (e->tick == tick && e->offset < offset))) {
+    while (status == BL_OK && is_before(e, tick, offset)) {
         status = bl_outputs(e);
         if (status == BL_OK) status = bl_commit_part(e, e->tick < tick ? e->step : offset);
+    }
+    end_following(e);
+    return status;
+}
+
+/* The time of the first event of the last part that is later than `time`; infinite if there is none. */
+static double first_event_after(const bl_engine *e, double time) {
+    double first = INFINITY;
+    for (int64_t n = 0; n < e->event_count; n++)
+        if (e->events[n].time > time && e->events[n].time < first) first = e->events[n].time;
+    return first;
+}
+
+int bl_run_to_event(bl_engine *e, double time, void *memory, int *at_event) {
+    int64_t tick = 0;
+    double offset = 0.0;
+    int status = find_run_end(e, time, &tick, &offset);
+    *at_event = 0;
+    if (status != BL_OK) return status;
+    if (e->event_capacity == 0) return bl_run_to(e, time);
+    begin_following(e);
+    while (status == BL_OK && !*at_event && is_before(e, tick, offset)) {
+        const double begin = bl_time(e);
+        status = bl_outputs(e);
+        if (status != BL_OK) break;
+        bl_save(e, memory);
+        status = bl_commit_part(e, e->tick < tick ? e->step : offset);
+        if (status != BL_OK) break;
+        /* An event at the beginning has ended the run before. */
+        const double end = bl_time(e), event = first_event_after(e, begin + bl_slack(e, begin));
+        *at_event = event < INFINITY;
+        if (!*at_event || event >= end - bl_slack(e, end)) continue;
+        int64_t event_tick = 0;
+        status = bl_restore(e, memory, bl_state_size(e));
+        if (status == BL_OK) status = find_run_end(e, event, &event_tick, &offset);
+        if (status == BL_OK) status = bl_outputs(e);
+        if (status == BL_OK) status = bl_commit_part(e, e->tick < event_tick ? e->step : offset);
     }
     end_following(e);
     return status;

@@ -195,9 +195,11 @@ int bl_ode_derivatives(bl_engine *e, double *dx) {
     return status;
 }
 
+/* Before the start, and where the engine runs by itself, modes are decided by the outputs. */
 static int ode_evaluate_crossings(bl_engine *e) {
-    const double t = e->ode->memory[ODE_TIME];
-    int status = ode_evaluate_minor(e);
+    const bool started = e->ode->memory[ODE_STARTED] != 0.0;
+    const double t = started ? e->ode->memory[ODE_TIME] : bl_time(e);
+    int status = started ? ode_evaluate_minor(e) : bl_outputs(e);
     if (status == BL_OK) status = bl_run_apart(e, t);
     bl_clear_inactive(e);
     for (int64_t k = 0; k < e->crossing_count && status == BL_OK; k++)

@@ -1073,6 +1073,29 @@ static int find_step_ends(bl_loader *l) {
     return BL_OK;
 }
 
+/* Which variables are the elements of one array: pairs of its first variable and their number. */
+static int load_arrays(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *pairs = NULL;
+    int64_t n = 0, next = 0;
+    TRY(find_section(l, "ARRS", 4, &pairs, &n));
+    REQUIRE(n % 2 == 0, "the table of arrays is ragged");
+    for (int64_t k = 0; k < n / 2; k++) {
+        const int64_t first = pairs[2 * k], count = pairs[2 * k + 1];
+        REQUIRE(first >= next && count >= 1 && fits(first, count, e->variable_count),
+                "an array is outside the variables");
+        bl_variable *array = &e->variables[first];
+        for (int64_t i = 1; i < count; i++) {
+            REQUIRE(array[i].kind == array->kind && array[i].causality == array->causality,
+                    "the elements of an array differ");
+            array[i].extent = 0;
+        }
+        array->extent = count;
+        next = first + count;
+    }
+    return BL_OK;
+}
+
 static int load_variables(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *triples = NULL;
@@ -1088,6 +1111,7 @@ static int load_variables(bl_loader *l) {
         variable->slot = triples[3 * k];
         variable->kind = triples[3 * k + 1];
         variable->causality = triples[3 * k + 2];
+        variable->extent = 1;
         REQUIRE(variable->slot >= 0 && variable->slot < e->layout.total, "a variable is outside the values");
         REQUIRE(variable->kind >= BL_REAL && variable->kind <= BL_ENUMERATION, "a variable has no kind");
         REQUIRE(variable->causality >= BL_INPUT && variable->causality <= BL_LOCAL, "a variable has no causality");
@@ -1095,6 +1119,7 @@ static int load_variables(bl_loader *l) {
         e->input_of[k] = is_input ? e->input_count : -1;
         if (is_input) e->input_slots[e->input_count++] = variable->slot;
     }
+    TRY(load_arrays(l));
     TRY(allocate(l, e->input_count, sizeof(double), &e->input_starts));
     return allocate(l, BL_INPUT_DERIVATIVES * e->input_count, sizeof(double), &e->input_derivatives);
 }

@@ -21,7 +21,7 @@ import pytest
 
 from biella import Diagram
 from biella.blocks import Compare, Convert, Gain, Integrator, Logic, Noise, Stop, UnitDelay
-from biella.fmu.exporter._description import list_variables
+from biella.fmu.exporter._variables import list_variables
 
 pytestmark = pytest.mark.engine
 

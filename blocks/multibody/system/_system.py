@@ -284,12 +284,17 @@ class System(JointMethods, ElementMethods):
         parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
-        kind: str = "cs",
         step: float = 1e-3,
         solver: str = "rk4",
         initial: Initial | None = None,
+        version: str = "2.0",
+        kind: str = "cs",
+        about: Mapping[str, str] | None = None,
+        local: Sequence[str] = (),
+        limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+        nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write the mechanism alone as an FMI 2.0 FMU.
+        """Write the mechanism alone as an FMU of FMI 2.0 or 3.0.
 
         By default the inputs are the constant forces and torques, the outputs are the joint
         coordinates and the poses, and every value is a parameter. See `biella.fmu.export_system`.
@@ -304,10 +309,15 @@ class System(JointMethods, ElementMethods):
             parameters=parameters,
             platforms=platforms,
             sources=sources,
-            kind=kind,
             step=step,
             solver=solver,
             initial=initial,
+            version=version,
+            kind=kind,
+            about=about,
+            local=local,
+            limits=limits,
+            nominal=nominal,
         )
 
     def draw(

@@ -486,9 +486,14 @@ class Diagram:
         parameters: Sequence[str] | Mapping[str, Numbers | None] | None = None,
         platforms: Sequence[str] | None = None,
         sources: bool = True,
+        version: str = "2.0",
         kind: str = "cs",
+        about: Mapping[str, str] | None = None,
+        local: Sequence[str] = (),
+        limits: Mapping[str, tuple[float | None, float | None]] | None = None,
+        nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write an FMI 2.0 FMU; see `biella.fmu.export_fmu`."""
+        """Write an FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
 
         return export_fmu(
@@ -499,7 +504,12 @@ class Diagram:
             parameters=parameters,
             platforms=platforms,
             sources=sources,
+            version=version,
             kind=kind,
+            about=about,
+            local=local,
+            limits=limits,
+            nominal=nominal,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...._deprecation import deprecated_alias
+from ....blocks.core._ports import KINDS
 from ....errors import BiellaError, PlanError
 from ...engine._engine import DIAGNOSTIC_START, Instance
 from ...engine._library import contract
@@ -197,15 +198,41 @@ class Plan(AbstractDescribed):
             item = self.parameters[path]
             place = values[item.slot : item.slot + item.size]
             place[:] = read_value(path, value, item.shape, place)
-        return self.with_section("PARA", values)
+        return self._with_sections({"PARA": values})
 
-    def with_section(self, tag: str, content: npt.NDArray[Any]) -> Self:
-        """Return the plan with one section replaced or added."""
+    def with_variables(self, local: Sequence[PortInfo], arrays: Sequence[tuple[int, int]]) -> Self:
+        """Return the plan with more variables for FMI.
+
+        Parameters
+        ----------
+        local
+            Signals whose elements are appended to the table, as local variables.
+        arrays
+            First variable and number of elements of each array.
+        """
+        sections: dict[str, npt.NDArray[Any] | bytes] = {}
+        if local:
+            rows = [
+                (port.slot + k, KINDS.index(port.kind), contract.BL_LOCAL)
+                for port in local
+                for k in range(port.width)
+            ]
+            table = np.frombuffer(self.sections["VARS"], dtype="<i4")
+            sections["VARS"] = np.concatenate([table, np.array(rows, dtype="<i4").ravel()])
+        if arrays:
+            sections["ARRS"] = np.array(arrays, dtype="<i4").ravel()
+        return self._with_sections(sections) if sections else self
+
+    def with_kind(self, kinds: int) -> Self:
+        """Return the plan for an FMU of other kinds: a sum of ``BL_OFFERS_…``."""
+        return self._with_sections({"KIND": np.array([kinds], dtype="<i4")})
+
+    def _with_sections(self, changed: Mapping[str, npt.NDArray[Any] | bytes]) -> Self:
         sections: dict[str, npt.NDArray[Any] | bytes] = {
             tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")
             for tag, element, raw in _directory(self.data)
         }
-        return replace(self, data=write_sections(sections | {tag: content}))
+        return replace(self, data=write_sections(sections | dict(changed)))
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file."""

@@ -16,7 +16,7 @@ import pytest
 from biella import Diagram, Result, Subsystem, linearize, replay, run_realtime, simulate, sweep
 from biella.blocks import PID, Asynchronous, Gain, Integrator, ShortBearing, Step, TransferFunction
 from biella.blocks.multibody.mechanisms import mcpherson, slider_crank
-from biella.fmu.exporter._description import describe
+from biella.fmu.exporter._description2 import describe_fmi2
 from biella.scheduler.compile._compiler import _analyze
 from biella.scheduler.compile._flatten import flatten
 from biella.scheduler.compile.plan._encode import Encoder
@@ -27,7 +27,7 @@ COUNTED: dict[str, Any] = {
     "analyze": _analyze,
     "encode": Encoder.encode,
     "engine": Instance.__init__,
-    "xml": describe,
+    "xml": describe_fmi2,
 }
 
 

@@ -1,0 +1,102 @@
+/* Functions of FMI 3.0 for what these FMUs do not have, as their model description declares: other kinds, structural parameters, clocks,
+ * dependencies of elements, adjoint derivatives. Each one fails and says so. */
+#include "fmu/exporter/fmi3_calls.h"
+
+static fmi3Instance refuse_kind(const char *kind, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger) {
+    if (logger) logger(environment, fmi3Error, "logStatusError", kind);
+    return NULL;
+}
+
+fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token, fmi3String resources,
+                                               fmi3Boolean visible, fmi3Boolean logging,
+                                               fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger,
+                                               fmi3ClockUpdateCallback clockUpdate, fmi3LockPreemptionCallback lock,
+                                               fmi3UnlockPreemptionCallback unlock) {
+    (void)name, (void)token, (void)resources, (void)visible, (void)logging, (void)clockUpdate, (void)lock, (void)unlock;
+    return refuse_kind("this FMU has no scheduled execution", environment, logger);
+}
+
+#define REFUSE_ALONE(name) \
+    fmi3Status name(fmi3Instance instance) { return bl_fmi3_refuse(instance, #name); }
+
+REFUSE_ALONE(fmi3EnterConfigurationMode)
+REFUSE_ALONE(fmi3ExitConfigurationMode)
+REFUSE_ALONE(fmi3EvaluateDiscreteStates)
+
+fmi3Status fmi3GetNumberOfVariableDependencies(fmi3Instance instance, fmi3ValueReference reference,
+                                               size_t *n_dependencies) {
+    (void)reference, (void)n_dependencies;
+    return bl_fmi3_refuse(instance, "fmi3GetNumberOfVariableDependencies");
+}
+
+fmi3Status fmi3GetVariableDependencies(fmi3Instance instance, fmi3ValueReference dependent,
+                                       size_t element_indices_of_dependent[], fmi3ValueReference independents[],
+                                       size_t element_indices_of_independents[], fmi3DependencyKind dependency_kinds[],
+                                       size_t n_dependencies) {
+    (void)dependent, (void)element_indices_of_dependent, (void)independents, (void)element_indices_of_independents,
+        (void)dependency_kinds, (void)n_dependencies;
+    return bl_fmi3_refuse(instance, "fmi3GetVariableDependencies");
+}
+
+fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t n_unknowns,
+                                    const fmi3ValueReference knowns[], size_t n_knowns, const fmi3Float64 seed[],
+                                    size_t n_seed, fmi3Float64 sensitivity[], size_t n_sensitivity) {
+    (void)unknowns, (void)n_unknowns, (void)knowns, (void)n_knowns, (void)seed, (void)n_seed, (void)sensitivity,
+        (void)n_sensitivity;
+    return bl_fmi3_refuse(instance, "fmi3GetAdjointDerivative");
+}
+
+fmi3Status fmi3GetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                  fmi3Float64 intervals[], fmi3IntervalQualifier qualifiers[]) {
+    (void)references, (void)count, (void)intervals, (void)qualifiers;
+    return bl_fmi3_refuse(instance, "fmi3GetIntervalDecimal");
+}
+
+fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                   fmi3UInt64 counters[], fmi3UInt64 resolutions[],
+                                   fmi3IntervalQualifier qualifiers[]) {
+    (void)references, (void)count, (void)counters, (void)resolutions, (void)qualifiers;
+    return bl_fmi3_refuse(instance, "fmi3GetIntervalFraction");
+}
+
+fmi3Status fmi3GetShiftDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                               fmi3Float64 shifts[]) {
+    (void)references, (void)count, (void)shifts;
+    return bl_fmi3_refuse(instance, "fmi3GetShiftDecimal");
+}
+
+fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                fmi3UInt64 counters[], fmi3UInt64 resolutions[]) {
+    (void)references, (void)count, (void)counters, (void)resolutions;
+    return bl_fmi3_refuse(instance, "fmi3GetShiftFraction");
+}
+
+fmi3Status fmi3SetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                  const fmi3Float64 intervals[]) {
+    (void)references, (void)count, (void)intervals;
+    return bl_fmi3_refuse(instance, "fmi3SetIntervalDecimal");
+}
+
+fmi3Status fmi3SetIntervalFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                   const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]) {
+    (void)references, (void)count, (void)counters, (void)resolutions;
+    return bl_fmi3_refuse(instance, "fmi3SetIntervalFraction");
+}
+
+fmi3Status fmi3SetShiftDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                               const fmi3Float64 shifts[]) {
+    (void)references, (void)count, (void)shifts;
+    return bl_fmi3_refuse(instance, "fmi3SetShiftDecimal");
+}
+
+fmi3Status fmi3SetShiftFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
+                                const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]) {
+    (void)references, (void)count, (void)counters, (void)resolutions;
+    return bl_fmi3_refuse(instance, "fmi3SetShiftFraction");
+}
+
+fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference clock_reference,
+                                      fmi3Float64 activation_time) {
+    (void)clock_reference, (void)activation_time;
+    return bl_fmi3_refuse(instance, "fmi3ActivateModelPartition");
+}

@@ -1,4 +1,4 @@
-/* FMI 2.0 for co-simulation: the declarations that the standard asks of an FMU, in our own words. */
+/* FMI 2.0 for co-simulation and model exchange: the declarations that the standard asks of an FMU, in our own words. */
 #ifndef BIELLA_FMI2_H
 #define BIELLA_FMI2_H
 
@@ -39,6 +39,15 @@ typedef struct {
     fmi2StepFinished stepFinished;
     fmi2ComponentEnvironment componentEnvironment;
 } fmi2CallbackFunctions;
+
+typedef struct {
+    fmi2Boolean newDiscreteStatesNeeded;
+    fmi2Boolean terminateSimulation;
+    fmi2Boolean nominalsOfContinuousStatesChanged;
+    fmi2Boolean valuesOfContinuousStatesChanged;
+    fmi2Boolean nextEventTimeDefined;
+    fmi2Real nextEventTime;
+} fmi2EventInfo;
 
 #define FMI2_API BL_API
 
@@ -82,5 +91,17 @@ FMI2_API fmi2Status fmi2GetRealStatus(fmi2Component, const fmi2StatusKind, fmi2R
 FMI2_API fmi2Status fmi2GetIntegerStatus(fmi2Component, const fmi2StatusKind, fmi2Integer *);
 FMI2_API fmi2Status fmi2GetBooleanStatus(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
 FMI2_API fmi2Status fmi2GetStringStatus(fmi2Component, const fmi2StatusKind, fmi2String *);
+
+FMI2_API fmi2Status fmi2SetTime(fmi2Component, fmi2Real time);
+FMI2_API fmi2Status fmi2SetContinuousStates(fmi2Component, const fmi2Real[], size_t);
+FMI2_API fmi2Status fmi2EnterEventMode(fmi2Component);
+FMI2_API fmi2Status fmi2NewDiscreteStates(fmi2Component, fmi2EventInfo *);
+FMI2_API fmi2Status fmi2EnterContinuousTimeMode(fmi2Component);
+FMI2_API fmi2Status fmi2CompletedIntegratorStep(fmi2Component, fmi2Boolean noSetFMUStatePriorToCurrentPoint,
+                                                fmi2Boolean *enterEventMode, fmi2Boolean *terminateSimulation);
+FMI2_API fmi2Status fmi2GetDerivatives(fmi2Component, fmi2Real[], size_t);
+FMI2_API fmi2Status fmi2GetEventIndicators(fmi2Component, fmi2Real[], size_t);
+FMI2_API fmi2Status fmi2GetContinuousStates(fmi2Component, fmi2Real[], size_t);
+FMI2_API fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component, fmi2Real[], size_t);
 
 #endif

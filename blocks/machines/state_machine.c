@@ -591,6 +591,16 @@ static int state_machine_crossings(bl_block *b, double t) {
     return BL_OK;
 }
 
+/* Ticks run `during`, and end the pulses of events that are sent. */
+static int state_machine_needs_ticks(const bl_block *b) {
+    machine_view m;
+    machine_open(b, NULL, 0.0, &m);
+    if (!b->modes.mode || m.head[MACHINE_PULSES] > 0) return 1;
+    for (int32_t s = 0; s < m.head[MACHINE_STATES]; s++)
+        if (state_record(&m, s)[MACHINE_STATE_DURING_COUNT] > 0) return 1;
+    return 0;
+}
+
 const bl_kernel bl_kernels_state_machine[] = {
     {.name = "state_machine",
      .check = state_machine_check,
@@ -601,6 +611,7 @@ const bl_kernel bl_kernels_state_machine[] = {
      .crossing_count = state_machine_crossing_count,
      .crossings = state_machine_crossings,
      .event = state_machine_event,
+     .needs_ticks = state_machine_needs_ticks,
      .remembers = 1}, /* `during`, emitted events and chains of transitions take effect at ticks */
     {.name = 0},
 };

@@ -16,6 +16,7 @@ from ...blocks.core._units import BASE_UNITS, parse_unit
 from ...errors import BiellaError, suggest
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.engine._library import contract
+from ._exchange import TOLERANCE, Exchange
 from ._variables import Variable
 
 VERSIONS = ("2.0", "3.0")
@@ -53,6 +54,10 @@ class Contents:
         For each platform the least glibc that its binary needs, if any.
     about
         What the user says about the model: see `ABOUT`.
+    kind
+        See `export_fmu`.
+    exchange
+        The interface for model exchange, if it is offered.
     """
 
     plan: Plan
@@ -61,6 +66,8 @@ class Contents:
     sources: bool = False
     needs: Mapping[str, str | None] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "cs"
+    exchange: Exchange | None = None
 
     @property
     def identifier(self) -> str:
@@ -80,7 +87,14 @@ class Contents:
         said.update(repr((self.version, list(self.variables))).encode())
         if self.about:
             said.update(repr(sorted(self.about.items())).encode())
+        if self.exchange is not None:
+            said.update(repr(self.exchange).encode())
         return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
+
+    @property
+    def first_state(self) -> int:
+        """Reference of the first state; derivatives and event indicators follow the states."""
+        return len(self.plan.sections["VARS"]) // 12
 
     @property
     def description(self) -> str:
@@ -190,19 +204,22 @@ def list_units(variables: Sequence[Variable]) -> list[str]:
     return [v.unit for v in variables if v.unit is not None and v.kind == "real"]
 
 
-def add_log_and_experiment(root: ET.Element, plan: Plan) -> None:
+def add_log_and_experiment(root: ET.Element, contents: Contents) -> None:
     """List the log categories, and the times that a tool may begin with."""
     categories = ET.SubElement(root, "LogCategories")
     for name, text in LOG_CATEGORIES.items():
         ET.SubElement(categories, "Category", name=name, description=text)
+    plan = contents.plan
     start = plan.start_time
-    ET.SubElement(
+    experiment = ET.SubElement(
         root,
         "DefaultExperiment",
         startTime=repr(start),
         stopTime=repr(start + 1000 * plan.step),
-        stepSize=repr(plan.step),
     )
+    if contents.exchange is not None:
+        experiment.set("tolerance", repr(TOLERANCE))
+    experiment.set("stepSize", repr(plan.step))
 
 
 def name_types(variables: Sequence[Variable]) -> dict[tuple[str, ...], str]:

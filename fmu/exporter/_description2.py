@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ._description import (
     Contents,
@@ -19,6 +19,7 @@ from ._description import (
     write_text,
     write_value,
 )
+from ._exchange import Exchange
 from ._variables import Variable
 
 _TYPES = {"real": "Real", "integer": "Integer", "boolean": "Boolean", "enumeration": "Integer"}
@@ -34,25 +35,11 @@ def describe_fmi2(contents: Contents) -> str:
     root.set("description", contents.description)
     root.set("generationTool", f"biella {contents.version}")
     names = [name for v in variables for name in v.element_names]
+    exchange = contents.exchange
+    names += exchange.states if exchange is not None else ()
     root.set("variableNamingConvention", naming_convention(names))
-    root.set("numberOfEventIndicators", "0")
-    capabilities = ET.SubElement(
-        root,
-        "CoSimulation",
-        modelIdentifier=contents.identifier,
-        canHandleVariableCommunicationStepSize="true",
-        canInterpolateInputs="true",
-        maxOutputDerivativeOrder=str(contents.output_derivative_order),
-        canRunAsynchronuously="false",
-        canBeInstantiatedOnlyOncePerProcess="false",
-        canNotUseMemoryManagementFunctions="true",
-        canGetAndSetFMUstate="true",
-        canSerializeFMUstate="true",
-        providesDirectionalDerivative="true",
-    )
-    if contents.sources:
-        files = ET.SubElement(capabilities, "SourceFiles")
-        ET.SubElement(files, "File", name=f"{contents.identifier}.c")
+    root.set("numberOfEventIndicators", str(exchange.indicators if exchange is not None else 0))
+    _add_kinds(root, contents)
     add_units(root, list_units(variables))
     types = name_types(variables)
     if types:
@@ -60,12 +47,57 @@ def describe_fmi2(contents: Contents) -> str:
     for items, called in types.items():
         simple = ET.SubElement(definitions, "SimpleType", name=called)
         add_items(ET.SubElement(simple, "Enumeration"), items)
-    add_log_and_experiment(root, plan)
+    add_log_and_experiment(root, contents)
     listed = ET.SubElement(root, "ModelVariables")
     for variable in variables:
         _add_scalars(listed, variable, types)
+    if exchange is not None:
+        _add_states(listed, exchange, contents.first_state)
     _add_structure(root, contents)
     return write_text(root)
+
+
+def _add_kinds(root: ET.Element, contents: Contents) -> None:
+    common = {
+        "canBeInstantiatedOnlyOncePerProcess": "false",
+        "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true",
+        "canSerializeFMUstate": "true",
+        "providesDirectionalDerivative": "true",
+    }
+    own: dict[str, dict[str, str]] = {}
+    if contents.exchange is not None:
+        needed = contents.exchange.completes_steps
+        own["ModelExchange"] = {"completedIntegratorStepNotNeeded": "false" if needed else "true"}
+    if contents.kind != "me":
+        own["CoSimulation"] = {
+            "canHandleVariableCommunicationStepSize": "true",
+            "canInterpolateInputs": "true",
+            "maxOutputDerivativeOrder": str(contents.output_derivative_order),
+            "canRunAsynchronuously": "false",
+        }
+    for kind, flags in own.items():
+        identifier = {"modelIdentifier": contents.identifier}
+        capabilities = ET.SubElement(root, kind, identifier | flags | common)
+        if contents.sources:
+            files = ET.SubElement(capabilities, "SourceFiles")
+            ET.SubElement(files, "File", name=f"{contents.identifier}.c")
+
+
+def _add_states(parent: ET.Element, exchange: Exchange, first: int) -> None:
+    """Add states, then derivatives."""
+    place = len(parent)  # of the last variable, counted from 1
+    attributes = {"causality": "local", "variability": "continuous", "initial": "calculated"}
+    for k, name in enumerate(exchange.states):
+        scalar = ET.SubElement(parent, "ScalarVariable", name=name, valueReference=str(first + k))
+        scalar.attrib.update(attributes)
+        scalar.set("description", clean(exchange.documents[k]))
+        ET.SubElement(scalar, "Real", nominal=repr(exchange.nominals[k]))
+    first += len(exchange.states)
+    for k, name in enumerate(exchange.derivatives):
+        scalar = ET.SubElement(parent, "ScalarVariable", name=name, valueReference=str(first + k))
+        scalar.attrib.update(attributes)
+        ET.SubElement(scalar, "Real", derivative=str(place + 1 + k))
 
 
 def _add_scalars(
@@ -96,7 +128,10 @@ def _add_scalars(
 
 
 def _add_structure(root: ET.Element, contents: Contents) -> None:
-    """Outputs with the inputs that reach them at once; at the start they depend on everything."""
+    """Outputs with the inputs that reach them at once; at the start they depend on everything.
+
+    For model exchange, outputs may depend on every state and derivatives on every input.
+    """
     structure = ET.SubElement(root, "ModelStructure")
     indices: dict[str, list[int]] = {}
     count = 0
@@ -105,17 +140,33 @@ def _add_structure(root: ET.Element, contents: Contents) -> None:
         count += v.size
     reached = list_reached(contents.plan)
     outputs = [v for v in contents.variables if v.causality == "output"]
-    if not outputs:
-        return
-    element = ET.SubElement(structure, "Outputs")
+    exchange = contents.exchange
+    own = len(exchange.states) if exchange is not None else 0
+    states = [count + 1 + k for k in range(own)]
+    derivatives = [state + own for state in states]
+    unknowns = [index for v in outputs for index in indices[v.name]] + states + derivatives
+
+    def add(parent: ET.Element, index: int, known: Sequence[int]) -> None:
+        unknown = ET.SubElement(parent, "Unknown", index=str(index))
+        unknown.set("dependencies", " ".join(map(str, known)))
+        unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
+
+    if outputs:
+        element = ET.SubElement(structure, "Outputs")
     for v in outputs:
         known = [n for name in reached[v.name] for n in indices.get(name, [])]
         for index in indices[v.name]:
-            unknown = ET.SubElement(element, "Unknown", index=str(index))
-            unknown.set("dependencies", " ".join(map(str, known)))
-            unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
-    unknowns = ET.SubElement(structure, "InitialUnknowns")
-    for v in outputs:
-        for index in indices[v.name]:
-            # Without `dependencies`: on everything known, which is safe.
-            ET.SubElement(unknowns, "Unknown", index=str(index))
+            add(element, index, known + states)
+    if exchange is not None and states:
+        element = ET.SubElement(structure, "Derivatives")
+        inputs = [n for v in contents.variables if v.causality == "input" for n in indices[v.name]]
+        for k, index in enumerate(derivatives):
+            if exchange.dependencies is None:  # on everything known
+                ET.SubElement(element, "Unknown", index=str(index))
+            else:
+                add(element, index, inputs + [states[i] for i in exchange.dependencies[k]])
+    if unknowns:
+        element = ET.SubElement(structure, "InitialUnknowns")
+    for index in unknowns:
+        # Without `dependencies`: on everything known, which is safe.
+        ET.SubElement(element, "Unknown", index=str(index))

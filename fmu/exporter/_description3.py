@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ._description import (
     Contents,
@@ -19,6 +19,7 @@ from ._description import (
     write_text,
     write_value,
 )
+from ._exchange import Exchange
 from ._variables import Variable
 
 _TYPES = {"real": "Float64", "integer": "Int64", "boolean": "Boolean", "enumeration": "Int64"}
@@ -35,7 +36,58 @@ def describe_fmi3(contents: Contents) -> str:
     root.attrib.update(contents.about)
     root.set("description", contents.description)
     root.set("generationTool", f"biella {contents.version}")
-    root.set("variableNamingConvention", naming_convention([v.name for v in variables]))
+    exchange = contents.exchange
+    names = [v.name for v in variables] + list(exchange.states if exchange is not None else ())
+    root.set("variableNamingConvention", naming_convention(names))
+    if exchange is not None:
+        _add_model_exchange(root, contents, exchange)
+    if contents.kind != "me":
+        _add_co_simulation(root, contents)
+    add_units(root, [*list_units(variables), "s"])
+    types = name_types(variables)
+    if types:
+        definitions = ET.SubElement(root, "TypeDefinitions")
+    for items, called in types.items():
+        add_items(ET.SubElement(definitions, "EnumerationType", name=called), items)
+    add_log_and_experiment(root, contents)
+    listed = ET.SubElement(root, "ModelVariables")
+    for variable in variables:
+        _add_variable(listed, variable, types)
+    time = contents.first_state
+    if exchange is not None:
+        _add_states(listed, exchange, contents.first_state)
+        time += 2 * len(exchange.states) + exchange.indicators
+    ET.SubElement(
+        listed,
+        "Float64",
+        name=name_time(contents),
+        valueReference=str(time),
+        causality="independent",
+        variability="continuous",
+        description="time",
+        unit="s",
+    )
+    _add_structure(root, contents)
+    return write_text(root)
+
+
+def _add_model_exchange(root: ET.Element, contents: Contents, exchange: Exchange) -> None:
+    ET.SubElement(
+        root,
+        "ModelExchange",
+        modelIdentifier=contents.identifier,
+        canBeInstantiatedOnlyOncePerProcess="false",
+        canGetAndSetFMUState="true",
+        canSerializeFMUState="true",
+        providesDirectionalDerivatives="true",
+        providesAdjointDerivatives="false",
+        providesPerElementDependencies="false",
+        needsCompletedIntegratorStep=str(exchange.completes_steps).lower(),
+        providesEvaluateDiscreteStates="false",
+    )
+
+
+def _add_co_simulation(root: ET.Element, contents: Contents) -> None:
     capabilities = ET.SubElement(
         root,
         "CoSimulation",
@@ -54,34 +106,29 @@ def describe_fmi3(contents: Contents) -> str:
         hasEventMode="true",
     )
     if contents.fixed_step:
-        capabilities.set("fixedInternalStepSize", repr(plan.step))
-    add_units(root, [*list_units(variables), "s"])
-    types = name_types(variables)
-    if types:
-        definitions = ET.SubElement(root, "TypeDefinitions")
-    for items, called in types.items():
-        add_items(ET.SubElement(definitions, "EnumerationType", name=called), items)
-    add_log_and_experiment(root, plan)
-    listed = ET.SubElement(root, "ModelVariables")
-    for variable in variables:
-        _add_variable(listed, variable, types)
-    ET.SubElement(
-        listed,
-        "Float64",
-        name=name_time(contents),
-        valueReference=str(len(plan.sections["VARS"]) // 12),
-        causality="independent",
-        variability="continuous",
-        description="time",
-        unit="s",
-    )
-    _add_structure(root, contents)
-    return write_text(root)
+        capabilities.set("fixedInternalStepSize", repr(contents.plan.step))
+
+
+def _add_states(parent: ET.Element, exchange: Exchange, first: int) -> None:
+    """Add states, derivatives and event indicators."""
+    attributes = {"causality": "local", "variability": "continuous", "initial": "calculated"}
+    names = (*exchange.states, *exchange.derivatives, *exchange.indicator_names)
+    count = len(exchange.states)
+    for k, name in enumerate(names):
+        element = ET.SubElement(parent, "Float64", name=name, valueReference=str(first + k))
+        element.attrib.update(attributes)
+        if k < count:
+            element.set("description", clean(exchange.documents[k]))
+            element.set("nominal", repr(exchange.nominals[k]))
+        elif k < 2 * count:
+            element.set("derivative", str(first + k - count))
 
 
 def name_time(contents: Contents) -> str:
     """Return the name of the independent variable: ``time``, unless a variable has that name."""
     taken = {v.name for v in contents.variables}
+    if contents.exchange is not None:
+        taken |= {*contents.exchange.states, *contents.exchange.indicator_names}
     name = "time"
     while name in taken:
         name = f"_{name}"
@@ -122,16 +169,39 @@ def _add_variable(
 
 
 def _add_structure(root: ET.Element, contents: Contents) -> None:
-    """Outputs with the inputs that reach them at once; at the start they depend on everything."""
+    """Outputs with the inputs that reach them at once; at the start they depend on everything.
+
+    For model exchange, outputs may depend on every state and derivatives on every input.
+    """
     structure = ET.SubElement(root, "ModelStructure")
     references = {v.name: str(v.reference) for v in contents.variables}
     reached = list_reached(contents.plan)
     outputs = [v for v in contents.variables if v.causality == "output"]
+    exchange, first = contents.exchange, contents.first_state
+    count = len(exchange.states) if exchange is not None else 0
+    states = [str(first + k) for k in range(count)]
+
+    def add(tag: str, reference: int, known: Sequence[str]) -> None:
+        unknown = ET.SubElement(structure, tag, valueReference=str(reference))
+        unknown.set("dependencies", " ".join(known))
+        unknown.set("dependenciesKind", " ".join(["dependent"] * len(known)))
+
     for v in outputs:
         known = [references[name] for name in reached[v.name] if name in references]
-        output = ET.SubElement(structure, "Output", valueReference=str(v.reference))
-        output.set("dependencies", " ".join(known))
-        output.set("dependenciesKind", " ".join(["dependent"] * len(known)))
-    for v in outputs:
+        add("Output", v.reference, known + states)
+    inputs = [str(v.reference) for v in contents.variables if v.causality == "input"]
+    for k in range(count):
+        assert exchange is not None
+        reference = first + count + k
+        if exchange.dependencies is None:  # on everything known
+            ET.SubElement(structure, "ContinuousStateDerivative", valueReference=str(reference))
+        else:
+            known = inputs + [states[i] for i in exchange.dependencies[k]]
+            add("ContinuousStateDerivative", reference, known)
+    unknowns = [v.reference for v in outputs] + [first + k for k in range(2 * count)]
+    for reference in unknowns:
         # Without `dependencies`: on everything known, which is safe.
-        ET.SubElement(structure, "InitialUnknown", valueReference=str(v.reference))
+        ET.SubElement(structure, "InitialUnknown", valueReference=str(reference))
+    for k in range(exchange.indicators if exchange is not None else 0):
+        reference = first + 2 * count + k
+        ET.SubElement(structure, "EventIndicator", valueReference=str(reference))

@@ -16,6 +16,7 @@ from ...scheduler.drawing._png import write_png
 from ...scheduler.drawing._svg import write_svg
 from ...scheduler.drawing._symbols import Words
 from ._description import Contents
+from ._exchange import KIND_NAMES
 from ._variables import Variable
 
 _MOST_BLOCKS = 150
@@ -87,7 +88,7 @@ def document(contents: Contents, version: str, picture: str, replaced: Sequence[
     name = escape(plan.name)
     parts = [
         f"<h1>{name}</h1>",
-        f'<p class="lead">An FMI {version} co-simulation FMU: '
+        f'<p class="lead">An FMI {version} {KIND_NAMES[contents.kind]} FMU: '
         f"{_count(groups['input'], 'input')}, {_count(groups['output'], 'output')}, "
         f"{_count(groups['parameter'], 'parameter')}.</p>",
         _figure(picture, replaced) if picture else "",
@@ -200,7 +201,8 @@ def _instructions(contents: Contents, outputs: Sequence[Variable], version: str)
         f"plot_result(result{', names=[' + ', '.join(columns) + ']' if columns else ''})"
     )
     page = (
-        f"<h2>How to run it</h2>\n<p>Any tool that imports FMI {version} for co-simulation opens "
+        f"<h2>How to run it</h2>\n<p>Any tool that imports FMI {version} for "
+        f"{KIND_NAMES[contents.kind].replace(' and ', ' or ')} opens "
         "the file; Python is not required. With FMPy, for instance:</p>\n"
         f"<pre>{escape(text)}</pre>"
     )

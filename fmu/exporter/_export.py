@@ -32,6 +32,7 @@ from ._description2 import describe_fmi2
 from ._description3 import describe_fmi3
 from ._documentation import document, draw_pictures
 from ._elf import minimum_glibc
+from ._exchange import KINDS, Exchange, check_kind
 from ._platforms import SUFFIXES, find_engines, platform_tuple
 from ._sources import write_sources
 from ._variables import choose_local, choose_variables, list_variables, with_ranges
@@ -49,15 +50,16 @@ def export_fmu(
     platforms: Sequence[str] | None = None,
     sources: bool = True,
     version: str = "2.0",
+    kind: str = "cs",
     about: Mapping[str, str] | None = None,
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write `diagram` as a self-contained co-simulation FMU and return its path.
+    """Write `diagram` as a self-contained FMU and return its path.
 
     The FMU has the diagram's own inputs and outputs, its base step, its solver with the tolerance,
-    and its treatment of events.
+    and its treatment of events. For model exchange, the importing tool has the solver.
 
     Parameters
     ----------
@@ -77,6 +79,8 @@ def export_fmu(
     version
         Of FMI: ``"2.0"`` or ``"3.0"``. In FMI 2.0 each element of a port or parameter with several
         values is a variable; in FMI 3.0 the whole is one array.
+    kind
+        ``"cs"`` for co-simulation, ``"me"`` for model exchange, or ``"both"``.
     about
         What the description says about the model: texts by the keys ``"author"``, ``"version"``,
         ``"license"``, ``"copyright"`` and ``"description"``.
@@ -92,19 +96,22 @@ def export_fmu(
     Raises
     ------
     DiagramError
-        If the diagram is wrong, or has blocks that cannot leave, such as those in Python.
+        If the diagram is wrong, or has blocks that cannot leave, such as those in Python; for model
+        exchange, also if it has blocks with an internal solver.
     FmuError
         If the file cannot be written, or a platform not be compiled for.
     BiellaError
-        For an unknown version, and for names in an option that the diagram does not have.
+        For an unknown version or kind, and for names in an option that the diagram does not have.
 
     Warns
     -----
     BiellaWarning
         If the FMU has no outputs.
     """
+    check_kind(kind)
     model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
-    warn_of_steps(model, stacklevel=2)
+    if kind != "me":
+        warn_of_steps(model, stacklevel=2)
     _reject_blocks(model)
     warn_of_reactions(model, stacklevel=2)
     options = FmuOptions(
@@ -112,6 +119,7 @@ def export_fmu(
         platforms=platforms,
         sources=sources,
         version=version,
+        kind=kind,
         about=about,
         local=local,
         limits=limits,
@@ -136,6 +144,7 @@ class FmuOptions:
     platforms: Sequence[str] | None = None
     sources: bool = True
     version: str = "2.0"
+    kind: str = "cs"
     about: Mapping[str, str] | None = None
     local: Sequence[str] = ()
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
@@ -156,6 +165,11 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
     arrays = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
     plan = plan.with_variables(local, arrays if version == "3.0" else ())
 
+    exchange = None
+    if options.kind != "cs":
+        exchange = Exchange.of(plan, [name for v in variables for name in v.element_names])
+        plan = plan.with_kind(KINDS[options.kind])
+
     engines = find_engines(options.platforms)
     contents = Contents(
         plan=plan,
@@ -164,6 +178,8 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         sources=options.sources,
         needs={name: minimum_glibc(library) for name, library in engines.items()},
         about=about,
+        kind=options.kind,
+        exchange=exchange,
     )
     pictures = draw_pictures(diagram, plan)
     replaced = [name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}]
@@ -179,7 +195,9 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         member = f"binaries/{name_folder(name)}/{contents.identifier}{SUFFIXES[name]}"
         files[member] = library
     if options.sources:
-        written = write_sources(plan.name, contents.identifier, plan.data, __version__, version)
+        written = write_sources(
+            plan.name, contents.identifier, plan.data, __version__, version, options.kind
+        )
         files |= {f"sources/{name}": content for name, content in written.items()}
     return _write_zip(Path(path), files)
 

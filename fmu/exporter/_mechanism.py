@@ -15,6 +15,7 @@ from ...scheduler.compile._flatten import flatten
 from ...scheduler.compile._rewrite import bare_parameters
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.run._preflight import warn_of_steps
+from ._exchange import check_kind
 from ._export import FmuOptions, write_fmu
 
 _BLOCK = "mechanism"
@@ -34,6 +35,7 @@ def export_system(
     solver: str = "rk4",
     initial: Initial | None = None,
     version: str = "2.0",
+    kind: str = "cs",
     about: Mapping[str, str] | None = None,
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
@@ -54,9 +56,10 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources, version, about, local, limits, nominal
+    parameters, platforms, sources, version, kind, about, local, limits, nominal
         See `biella.fmu.export_fmu`.
     """
+    check_kind(kind)
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=outputs,
@@ -73,12 +76,14 @@ def export_system(
         diagram.output(port.name, plant[port.name])
     flat = bare_parameters(flatten(diagram), _BLOCK)
     model = compile_diagram(diagram, flat=flat)
-    warn_of_steps(model, stacklevel=2)
+    if kind != "me":
+        warn_of_steps(model, stacklevel=2)
     options = FmuOptions(
         parameters=parameters,
         platforms=platforms,
         sources=sources,
         version=version,
+        kind=kind,
         about=about,
         local=local,
         limits=limits,

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from ...scheduler.engine.build import FOLDERS, find_sources, generate
+from ._exchange import KIND_NAMES
 
 PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = (
@@ -46,7 +47,7 @@ _OTHER_VERSIONS = {"2.0": "fmu/exporter/fmi3", "3.0": "fmu/exporter/fmi2"}
 """Beginning of the names of files that only the other version needs."""
 
 _HEAD = """\
-/* {name}: an FMI {fmi} co-simulation FMU, written by biella {version}.
+/* {name}: an FMI {fmi} {kind} FMU, written by biella {version}.
  *
  * The whole engine and the plan that it runs: C11, no dependencies but the C library with its
  * mathematical part, and no file is read. For several FMUs in one program, compile each with a
@@ -84,7 +85,7 @@ _HEAD = """\
 
 
 def write_sources(
-    name: str, identifier: str, plan: bytes, version: str, fmi: str = "2.0"
+    name: str, identifier: str, plan: bytes, version: str, fmi: str = "2.0", kind: str = "cs"
 ) -> dict[str, bytes]:
     """Return the files of the folder ``sources/`` by name: the one C file, and how to build it.
 
@@ -98,6 +99,8 @@ def write_sources(
         Of biella, for the comment on top.
     fmi
         Version of FMI whose functions they have.
+    kind
+        See `export_fmu`.
     """
     engine, functions = amalgamate(fmi)
     prefix = f"FMI{fmi[0]}_FUNCTION_PREFIX"
@@ -111,6 +114,7 @@ def write_sources(
         identifier=identifier,
         prefixed=prefixed,
         fmi=fmi,
+        kind=KIND_NAMES[kind],
         prefix=prefix,
     )
     return {

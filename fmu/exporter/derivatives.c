@@ -11,9 +11,11 @@ static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t 
     for (size_t k = 0; k < count && slots; k++) {
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
         const int32_t causality = variable ? variable->causality : -1;
-        const int is_output = causality == BL_OUTPUT || causality == BL_LOCAL;
+        const int is_output = causality == BL_OUTPUT || causality == BL_LOCAL || causality == FMU_DERIVATIVE;
         const int is_parameter = causality == BL_FIXED_PARAMETER || causality == BL_TUNABLE_PARAMETER;
-        const int allowed = outputs ? is_output : causality == BL_INPUT || (is_parameter && f->state == INITIALIZING);
+        const int allowed = outputs ? is_output
+                                    : causality == BL_INPUT || (is_parameter && f->state == INITIALIZING) ||
+                                          (causality == FMU_STATE && f->state != INITIALIZING);
         if (variable && allowed) {
             slots[k] = variable->slot;
             if (is_parameter && parameters) *parameters = 1;
@@ -45,8 +47,10 @@ bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t un
     int anew = 0;
     int64_t *from = find_slots(f, knowns, known_count, 0, &anew), *to = find_slots(f, unknowns, unknown_count, 1, NULL);
     bl_fmu_status status = from && to ? FMU_OK : FMU_ERROR;
-    if (status == FMU_OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count,
-                                           anew, sensitivity) != BL_OK) {
+    const int64_t m = (int64_t)unknown_count, n = (int64_t)known_count;
+    if (status == FMU_OK && (f->kind == MODEL_EXCHANGE && f->state != INITIALIZING
+                                 ? bl_ode_directional(f->engine, from, seed, n, to, m, sensitivity)
+                                 : bl_directional(f->engine, from, seed, n, to, m, anew, sensitivity)) != BL_OK) {
         bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
         status = FMU_ERROR;
     }

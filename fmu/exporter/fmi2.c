@@ -7,6 +7,8 @@
  * is committed by fmi2DoStep. */
 #include "fmu/fmi2.h"
 
+#include <math.h>
+
 #include "fmu/exporter/instance.h"
 
 typedef enum {
@@ -35,39 +37,63 @@ typedef enum {
     FMI2_GET_REAL_OUTPUT_DERIVATIVES,
     FMI2_DO_STEP,
     FMI2_GET_REAL_STATUS,
-    FMI2_GET_BOOLEAN_STATUS
+    FMI2_GET_BOOLEAN_STATUS,
+    FMI2_SET_TIME,
+    FMI2_SET_CONTINUOUS_STATES,
+    FMI2_ENTER_EVENT_MODE,
+    FMI2_NEW_DISCRETE_STATES,
+    FMI2_ENTER_CONTINUOUS_TIME_MODE,
+    FMI2_COMPLETED_INTEGRATOR_STEP,
+    FMI2_GET_DERIVATIVES,
+    FMI2_GET_EVENT_INDICATORS,
+    FMI2_GET_CONTINUOUS_STATES,
+    FMI2_GET_NOMINALS_OF_CONTINUOUS_STATES
 } fmi2_call;
 
-/* Which function may be called when: FMI 2.0, 4.2.4. The standard does not let variables be read before initialization; tools
+enum { EXCHANGING = EVENT_MODE | CONTINUOUS_TIME };
+
+/* Which function may be called when, in co-simulation and in model exchange: FMI 2.0, 4.2.4 and 3.2.3. The standard does not let variables be read before initialization; tools
    do it all the same, to show start values. Derivatives need a simulation that could go on. */
 static const bl_fmu_call FMI2_CALLS[] = {
-    [FMI2_SET_DEBUG_LOGGING] = {"fmi2SetDebugLogging", {ANY_STATE}},
-    [FMI2_SETUP_EXPERIMENT] = {"fmi2SetupExperiment", {INSTANTIATED}},
-    [FMI2_ENTER_INITIALIZATION_MODE] = {"fmi2EnterInitializationMode", {INSTANTIATED}},
-    [FMI2_EXIT_INITIALIZATION_MODE] = {"fmi2ExitInitializationMode", {INITIALIZING}},
-    [FMI2_TERMINATE] = {"fmi2Terminate", {STEPPING | STEP_FAILED}},
-    [FMI2_RESET] = {"fmi2Reset", {ANY_STATE}},
-    [FMI2_GET_REAL] = {"fmi2GetReal", {ANY_STATE}},
-    [FMI2_GET_INTEGER] = {"fmi2GetInteger", {ANY_STATE}},
-    [FMI2_GET_BOOLEAN] = {"fmi2GetBoolean", {ANY_STATE}},
-    [FMI2_GET_STRING] = {"fmi2GetString", {ANY_STATE}},
-    [FMI2_SET_REAL] = {"fmi2SetReal", {BEFORE_STEPS | STEPPING}},
-    [FMI2_SET_INTEGER] = {"fmi2SetInteger", {BEFORE_STEPS | STEPPING}},
-    [FMI2_SET_BOOLEAN] = {"fmi2SetBoolean", {BEFORE_STEPS | STEPPING}},
-    [FMI2_SET_STRING] = {"fmi2SetString", {BEFORE_STEPS | STEPPING}},
-    [FMI2_GET_FMU_STATE] = {"fmi2GetFMUstate", {ANY_STATE}},
-    [FMI2_SET_FMU_STATE] = {"fmi2SetFMUstate", {ANY_STATE}},
-    [FMI2_FREE_FMU_STATE] = {"fmi2FreeFMUstate", {ANY_STATE}},
-    [FMI2_SERIALIZED_FMU_STATE_SIZE] = {"fmi2SerializedFMUstateSize", {ANY_STATE}},
-    [FMI2_SERIALIZE_FMU_STATE] = {"fmi2SerializeFMUstate", {ANY_STATE}},
-    [FMI2_DESERIALIZE_FMU_STATE] = {"fmi2DeSerializeFMUstate", {ANY_STATE}},
+    [FMI2_SET_DEBUG_LOGGING] = {"fmi2SetDebugLogging", {ANY_STATE, ANY_STATE}},
+    [FMI2_SETUP_EXPERIMENT] = {"fmi2SetupExperiment", {INSTANTIATED, INSTANTIATED}},
+    [FMI2_ENTER_INITIALIZATION_MODE] = {"fmi2EnterInitializationMode", {INSTANTIATED, INSTANTIATED}},
+    [FMI2_EXIT_INITIALIZATION_MODE] = {"fmi2ExitInitializationMode", {INITIALIZING, INITIALIZING}},
+    [FMI2_TERMINATE] = {"fmi2Terminate", {STEPPING | STEP_FAILED, EXCHANGING}},
+    [FMI2_RESET] = {"fmi2Reset", {ANY_STATE, ANY_STATE}},
+    [FMI2_GET_REAL] = {"fmi2GetReal", {ANY_STATE, ANY_STATE}},
+    [FMI2_GET_INTEGER] = {"fmi2GetInteger", {ANY_STATE, ANY_STATE}},
+    [FMI2_GET_BOOLEAN] = {"fmi2GetBoolean", {ANY_STATE, ANY_STATE}},
+    [FMI2_GET_STRING] = {"fmi2GetString", {ANY_STATE, ANY_STATE}},
+    [FMI2_SET_REAL] = {"fmi2SetReal", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EXCHANGING}},
+    [FMI2_SET_INTEGER] = {"fmi2SetInteger", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
+    [FMI2_SET_BOOLEAN] = {"fmi2SetBoolean", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
+    [FMI2_SET_STRING] = {"fmi2SetString", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
+    [FMI2_GET_FMU_STATE] = {"fmi2GetFMUstate", {ANY_STATE, ANY_STATE}},
+    [FMI2_SET_FMU_STATE] = {"fmi2SetFMUstate", {ANY_STATE, ANY_STATE}},
+    [FMI2_FREE_FMU_STATE] = {"fmi2FreeFMUstate", {ANY_STATE, ANY_STATE}},
+    [FMI2_SERIALIZED_FMU_STATE_SIZE] = {"fmi2SerializedFMUstateSize", {ANY_STATE, ANY_STATE}},
+    [FMI2_SERIALIZE_FMU_STATE] = {"fmi2SerializeFMUstate", {ANY_STATE, ANY_STATE}},
+    [FMI2_DESERIALIZE_FMU_STATE] = {"fmi2DeSerializeFMUstate", {ANY_STATE, ANY_STATE}},
     [FMI2_GET_DIRECTIONAL_DERIVATIVE] = {"fmi2GetDirectionalDerivative",
-                                         {INITIALIZING | STEPPING | STEP_FAILED | TERMINATED}},
+                                         {INITIALIZING | STEPPING | STEP_FAILED | TERMINATED,
+                                          INITIALIZING | EXCHANGING | TERMINATED}},
     [FMI2_SET_REAL_INPUT_DERIVATIVES] = {"fmi2SetRealInputDerivatives", {BEFORE_STEPS | STEPPING}},
     [FMI2_GET_REAL_OUTPUT_DERIVATIVES] = {"fmi2GetRealOutputDerivatives", {STEPPING | STEP_FAILED | TERMINATED}},
     [FMI2_DO_STEP] = {"fmi2DoStep", {STEPPING}},
     [FMI2_GET_REAL_STATUS] = {"fmi2GetRealStatus", {STEPPING | STEP_FAILED | TERMINATED}},
     [FMI2_GET_BOOLEAN_STATUS] = {"fmi2GetBooleanStatus", {STEPPING | STEP_FAILED | TERMINATED}},
+    [FMI2_SET_TIME] = {"fmi2SetTime", {0, EXCHANGING}},
+    [FMI2_SET_CONTINUOUS_STATES] = {"fmi2SetContinuousStates", {0, CONTINUOUS_TIME}},
+    [FMI2_ENTER_EVENT_MODE] = {"fmi2EnterEventMode", {0, EXCHANGING}},
+    [FMI2_NEW_DISCRETE_STATES] = {"fmi2NewDiscreteStates", {0, EVENT_MODE}},
+    [FMI2_ENTER_CONTINUOUS_TIME_MODE] = {"fmi2EnterContinuousTimeMode", {0, EVENT_MODE}},
+    [FMI2_COMPLETED_INTEGRATOR_STEP] = {"fmi2CompletedIntegratorStep", {0, CONTINUOUS_TIME}},
+    [FMI2_GET_DERIVATIVES] = {"fmi2GetDerivatives", {0, INITIALIZING | EXCHANGING | TERMINATED}},
+    [FMI2_GET_EVENT_INDICATORS] = {"fmi2GetEventIndicators", {0, INITIALIZING | EXCHANGING | TERMINATED}},
+    [FMI2_GET_CONTINUOUS_STATES] = {"fmi2GetContinuousStates", {0, INITIALIZING | EXCHANGING | TERMINATED}},
+    [FMI2_GET_NOMINALS_OF_CONTINUOUS_STATES] = {"fmi2GetNominalsOfContinuousStates",
+                                                {0, BEFORE_STEPS | EXCHANGING | TERMINATED}},
 };
 
 /* The logger is variadic: the text is its only variable argument. */
@@ -76,10 +102,15 @@ static void send_fmi2(const bl_fmu *f, bl_fmu_status status, const char *categor
                                     text);
 }
 
-enum { FMI2_STATES = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN };
+enum {
+    FMI2_STATES = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN,
+    FMI2_EXCHANGE_STATES = INSTANTIATED | INITIALIZING | EXCHANGING | TERMINATED | BROKEN,
+};
 
-static const bl_fmu_version FMI2 = {
-    .calls = FMI2_CALLS, .states = {[CO_SIMULATION] = FMI2_STATES}, .logs_discard = 1, .send = send_fmi2};
+static const bl_fmu_version FMI2 = {.calls = FMI2_CALLS,
+                                    .states = {[CO_SIMULATION] = FMI2_STATES, [MODEL_EXCHANGE] = FMI2_EXCHANGE_STATES},
+                                    .logs_discard = 1,
+                                    .send = send_fmi2};
 
 /* Early return if there is no instance or the call is not allowed now. */
 #define ENTER_FMI2(call) \
@@ -103,8 +134,9 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
                                     .logging = logging,
                                     .environment = callbacks ? callbacks->componentEnvironment : NULL,
                                     .logger = callbacks ? (void (*)(void))callbacks->logger : NULL};
-    return bl_fmu_create(&FMI2, CO_SIMULATION, &request, "GUID",
-                         type == fmi2CoSimulation ? NULL : "this FMU supports co-simulation only");
+    const bl_fmu_kind kind = type == fmi2ModelExchange ? MODEL_EXCHANGE : CO_SIMULATION;
+    return bl_fmu_create(&FMI2, kind, &request, "GUID",
+                         type == fmi2CoSimulation || type == fmi2ModelExchange ? NULL : "there is no such type of FMU");
 }
 
 void fmi2FreeInstance(fmi2Component c) {
@@ -114,9 +146,8 @@ void fmi2FreeInstance(fmi2Component c) {
 
 fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance, fmi2Real startTime,
                                fmi2Boolean stopTimeDefined, fmi2Real stopTime) {
-    (void)toleranceDefined; /* the step is fixed */
-    (void)tolerance;
     ENTER_FMI2(SETUP_EXPERIMENT)
+    f->tolerance = toleranceDefined ? tolerance : 0.0; /* in co-simulation the plan has its own */
     return (fmi2Status)bl_fmu_set_experiment(f, startTime, stopTimeDefined, stopTime);
 }
 
@@ -128,7 +159,7 @@ fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
 
 fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
     ENTER_FMI2(EXIT_INITIALIZATION_MODE)
-    return (fmi2Status)bl_fmu_initialize(f, STEPPING);
+    return (fmi2Status)bl_fmu_initialize(f, f->kind == MODEL_EXCHANGE ? EVENT_MODE : STEPPING);
 }
 
 fmi2Status fmi2Terminate(fmi2Component c) {
@@ -281,4 +312,71 @@ fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind kind, fmi2
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
     (void)kind, (void)value;
     return bl_fmu_of(c, &FMI2) ? fmi2Discard : fmi2Error;
+}
+
+fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time) {
+    ENTER_FMI2(SET_TIME)
+    return (fmi2Status)bl_fmu_set_time(f, time);
+}
+
+fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t count) {
+    ENTER_FMI2(SET_CONTINUOUS_STATES)
+    return (fmi2Status)bl_fmu_set_states(f, x, count);
+}
+
+fmi2Status fmi2EnterEventMode(fmi2Component c) {
+    ENTER_FMI2(ENTER_EVENT_MODE)
+    return (fmi2Status)bl_fmu_enter_event(f);
+}
+
+/* One call is enough: the engine iterates until nothing changes. */
+fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
+    ENTER_FMI2(NEW_DISCRETE_STATES)
+    bl_ode_outcome outcome;
+    if (!info) return fmi2Error;
+    const bl_fmu_status status = bl_fmu_take_event(f, &outcome);
+    if (status != FMU_OK) return (fmi2Status)status;
+    const int is_next = isfinite(outcome.next_time);
+    *info = (fmi2EventInfo){.terminateSimulation = outcome.ended,
+                            .valuesOfContinuousStatesChanged = outcome.states_changed,
+                            .nextEventTimeDefined = is_next,
+                            .nextEventTime = is_next ? outcome.next_time : 0.0};
+    return fmi2OK;
+}
+
+fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) {
+    ENTER_FMI2(ENTER_CONTINUOUS_TIME_MODE)
+    return (fmi2Status)bl_fmu_enter_continuous_time(f);
+}
+
+fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean noSetFMUStatePriorToCurrentPoint,
+                                       fmi2Boolean *enterEventMode, fmi2Boolean *terminateSimulation) {
+    (void)noSetFMUStatePriorToCurrentPoint;
+    ENTER_FMI2(COMPLETED_INTEGRATOR_STEP)
+    int needs_event = 0;
+    if (!enterEventMode || !terminateSimulation) return fmi2Error;
+    const bl_fmu_status status = bl_fmu_complete_step(f, &needs_event);
+    *enterEventMode = needs_event ? fmi2True : fmi2False;
+    *terminateSimulation = fmi2False;
+    return (fmi2Status)status;
+}
+
+fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real dx[], size_t count) {
+    ENTER_FMI2(GET_DERIVATIVES)
+    return (fmi2Status)bl_fmu_get_state_derivatives(f, dx, count);
+}
+
+fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real indicators[], size_t count) {
+    ENTER_FMI2(GET_EVENT_INDICATORS)
+    return (fmi2Status)bl_fmu_get_indicators(f, indicators, count);
+}
+
+fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t count) {
+    ENTER_FMI2(GET_CONTINUOUS_STATES)
+    return (fmi2Status)bl_fmu_get_states(f, x, count);
+}
+
+fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real nominals[], size_t count) {
+    ENTER_FMI2(GET_NOMINALS_OF_CONTINUOUS_STATES)
+    return (fmi2Status)bl_fmu_get_nominals(f, nominals, count);
 }

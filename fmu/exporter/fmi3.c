@@ -11,39 +11,62 @@
 
 enum {
     FMI3_STATES = INSTANTIATED | INITIALIZING | EVENT_MODE | STEPPING | TERMINATED | BROKEN,
-    FMI3_INITIALIZED = EVENT_MODE | STEPPING
+    FMI3_INITIALIZED = EVENT_MODE | STEPPING,
+    FMI3_EXCHANGING = EVENT_MODE | CONTINUOUS_TIME,
+    FMI3_EXCHANGE_STATES = INSTANTIATED | INITIALIZING | FMI3_EXCHANGING | TERMINATED | BROKEN
 };
 
 /* Which function may be called when: FMI 3.0, 2.3 and 4.2. After an error, values may still be read. */
 static const bl_fmu_call FMI3_CALLS[] = {
-    [FMI3_SET_DEBUG_LOGGING] = {"fmi3SetDebugLogging", {FMI3_STATES}},
-    [FMI3_ENTER_INITIALIZATION_MODE] = {"fmi3EnterInitializationMode", {INSTANTIATED}},
-    [FMI3_EXIT_INITIALIZATION_MODE] = {"fmi3ExitInitializationMode", {INITIALIZING}},
-    [FMI3_ENTER_EVENT_MODE] = {"fmi3EnterEventMode", {STEPPING}},
-    [FMI3_TERMINATE] = {"fmi3Terminate", {FMI3_INITIALIZED}},
-    [FMI3_RESET] = {"fmi3Reset", {FMI3_STATES}},
-    [FMI3_GET] = {"fmi3Get{VariableType}", {FMI3_STATES}},
-    [FMI3_SET] = {"fmi3Set{VariableType}", {BEFORE_STEPS | FMI3_INITIALIZED}},
-    [FMI3_GET_FMU_STATE] = {"fmi3GetFMUState", {FMI3_STATES}},
-    [FMI3_SET_FMU_STATE] = {"fmi3SetFMUState", {FMI3_STATES}},
-    [FMI3_FREE_FMU_STATE] = {"fmi3FreeFMUState", {FMI3_STATES}},
-    [FMI3_SERIALIZED_FMU_STATE_SIZE] = {"fmi3SerializedFMUStateSize", {FMI3_STATES}},
-    [FMI3_SERIALIZE_FMU_STATE] = {"fmi3SerializeFMUState", {FMI3_STATES}},
-    [FMI3_DESERIALIZE_FMU_STATE] = {"fmi3DeserializeFMUState", {FMI3_STATES}},
+    [FMI3_SET_DEBUG_LOGGING] = {"fmi3SetDebugLogging", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_ENTER_INITIALIZATION_MODE] = {"fmi3EnterInitializationMode", {INSTANTIATED, INSTANTIATED}},
+    [FMI3_EXIT_INITIALIZATION_MODE] = {"fmi3ExitInitializationMode", {INITIALIZING, INITIALIZING}},
+    [FMI3_ENTER_EVENT_MODE] = {"fmi3EnterEventMode", {STEPPING, CONTINUOUS_TIME}},
+    [FMI3_TERMINATE] = {"fmi3Terminate", {FMI3_INITIALIZED, FMI3_EXCHANGING}},
+    [FMI3_RESET] = {"fmi3Reset", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_GET] = {"fmi3Get{VariableType}", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_SET] = {"fmi3Set{VariableType}", {BEFORE_STEPS | FMI3_INITIALIZED, BEFORE_STEPS | FMI3_EXCHANGING}},
+    [FMI3_GET_FMU_STATE] = {"fmi3GetFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_SET_FMU_STATE] = {"fmi3SetFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_FREE_FMU_STATE] = {"fmi3FreeFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_SERIALIZED_FMU_STATE_SIZE] = {"fmi3SerializedFMUStateSize", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_SERIALIZE_FMU_STATE] = {"fmi3SerializeFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
+    [FMI3_DESERIALIZE_FMU_STATE] = {"fmi3DeserializeFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
     [FMI3_GET_DIRECTIONAL_DERIVATIVE] = {"fmi3GetDirectionalDerivative",
-                                         {INITIALIZING | FMI3_INITIALIZED | TERMINATED}},
+                                         {INITIALIZING | FMI3_INITIALIZED | TERMINATED,
+                                          INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
     [FMI3_GET_OUTPUT_DERIVATIVES] = {"fmi3GetOutputDerivatives", {STEPPING | TERMINATED}},
-    [FMI3_UPDATE_DISCRETE_STATES] = {"fmi3UpdateDiscreteStates", {EVENT_MODE}},
+    [FMI3_UPDATE_DISCRETE_STATES] = {"fmi3UpdateDiscreteStates", {EVENT_MODE, EVENT_MODE}},
     [FMI3_ENTER_STEP_MODE] = {"fmi3EnterStepMode", {EVENT_MODE}},
     [FMI3_DO_STEP] = {"fmi3DoStep", {STEPPING}},
+    [FMI3_ENTER_CONTINUOUS_TIME_MODE] = {"fmi3EnterContinuousTimeMode", {0, EVENT_MODE}},
+    [FMI3_COMPLETED_INTEGRATOR_STEP] = {"fmi3CompletedIntegratorStep", {0, CONTINUOUS_TIME}},
+    [FMI3_SET_TIME] = {"fmi3SetTime", {0, FMI3_EXCHANGING}},
+    [FMI3_SET_CONTINUOUS_STATES] = {"fmi3SetContinuousStates", {0, CONTINUOUS_TIME}},
+    [FMI3_GET_CONTINUOUS_STATE_DERIVATIVES] = {"fmi3GetContinuousStateDerivatives",
+                                               {0, INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_EVENT_INDICATORS] = {"fmi3GetEventIndicators", {0, INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_CONTINUOUS_STATES] = {"fmi3GetContinuousStates", {0, INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_NOMINALS_OF_CONTINUOUS_STATES] = {"fmi3GetNominalsOfContinuousStates",
+                                                {0, BEFORE_STEPS | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_NUMBER_OF_EVENT_INDICATORS] = {"fmi3GetNumberOfEventIndicators",
+                                             {0, BEFORE_STEPS | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_NUMBER_OF_CONTINUOUS_STATES] = {"fmi3GetNumberOfContinuousStates",
+                                              {0, BEFORE_STEPS | FMI3_EXCHANGING | TERMINATED}},
 };
 
 static void send_fmi3(const bl_fmu *f, bl_fmu_status status, const char *category, const char *text) {
     ((fmi3LogMessageCallback)f->logger)(f->environment, (fmi3Status)status, category, text);
 }
 
-static const bl_fmu_version FMI3 = {
-    .calls = FMI3_CALLS, .states = {[CO_SIMULATION] = FMI3_STATES}, .logs_discard = 0, .send = send_fmi3};
+static const bl_fmu_version FMI3 = {.calls = FMI3_CALLS,
+                                    .states = {[CO_SIMULATION] = FMI3_STATES, [MODEL_EXCHANGE] = FMI3_EXCHANGE_STATES},
+                                    .logs_discard = 0,
+                                    .send = send_fmi3};
+
+bl_fmu *bl_fmi3_create(bl_fmu_kind kind, const bl_fmu_request *request, const char *unsupported) {
+    return bl_fmu_create(&FMI3, kind, request, "instantiation token", unsupported);
+}
 
 bl_fmu *bl_fmi3_enter(fmi3Instance instance, fmi3_call call) { return bl_fmu_enter(instance, &FMI3, (int)call); }
 
@@ -79,10 +102,10 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                                     .environment = environment,
                                     .logger = (void (*)(void))logger};
     bl_fmu *f =
-        bl_fmu_create(&FMI3, CO_SIMULATION, &request, "instantiation token",
-                      nRequiredIntermediateVariables > 0
-                          ? "this FMU provides no intermediate updates, but the importer requires variables for them"
-                          : NULL);
+        bl_fmi3_create(CO_SIMULATION, &request,
+                       nRequiredIntermediateVariables > 0
+                           ? "this FMU provides no intermediate updates, but the importer requires variables for them"
+                           : NULL);
     if (!f) return NULL;
     f->uses_events = eventModeUsed;
     f->returns_early = earlyReturnAllowed;
@@ -100,21 +123,21 @@ void fmi3FreeInstance(fmi3Instance instance) {
 
 fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boolean toleranceDefined, fmi3Float64 tolerance,
                                        fmi3Float64 startTime, fmi3Boolean stopTimeDefined, fmi3Float64 stopTime) {
-    (void)toleranceDefined; /* the step is fixed, or has a tolerance of its own */
-    (void)tolerance;
     ENTER_FMI3(ENTER_INITIALIZATION_MODE)
     if (bl_fmu_set_experiment(f, startTime, stopTimeDefined, stopTime) != FMU_OK) return fmi3Error;
+    f->tolerance = toleranceDefined ? tolerance : 0.0; /* in co-simulation the plan has its own */
     f->state = INITIALIZING;
     return fmi3OK;
 }
 
 fmi3Status fmi3ExitInitializationMode(fmi3Instance instance) {
     ENTER_FMI3(EXIT_INITIALIZATION_MODE)
-    return (fmi3Status)bl_fmu_initialize(f, f->uses_events ? EVENT_MODE : STEPPING);
+    return (fmi3Status)bl_fmu_initialize(f, f->uses_events || f->kind == MODEL_EXCHANGE ? EVENT_MODE : STEPPING);
 }
 
 fmi3Status fmi3EnterEventMode(fmi3Instance instance) {
     ENTER_FMI3(ENTER_EVENT_MODE)
+    if (f->kind == MODEL_EXCHANGE) return (fmi3Status)bl_fmu_enter_event(f);
     if (!f->uses_events) {
         bl_fmu_log(f, FMU_ERROR, "fmi3EnterEventMode is not allowed: the instance was made with eventModeUsed = false");
         return fmi3Error;
@@ -123,7 +146,7 @@ fmi3Status fmi3EnterEventMode(fmi3Instance instance) {
     return fmi3OK;
 }
 
-/* The engine has changed discrete states in fmi3DoStep; one pass ends the event. */
+/* One pass ends the event. In co-simulation, the engine has changed discrete states in fmi3DoStep. */
 fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discreteStatesNeedUpdate,
                                     fmi3Boolean *terminateSimulation, fmi3Boolean *nominalsOfContinuousStatesChanged,
                                     fmi3Boolean *valuesOfContinuousStatesChanged, fmi3Boolean *nextEventTimeDefined,
@@ -134,12 +157,16 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discrete
         bl_fmu_log(f, FMU_ERROR, "a pointer is NULL");
         return fmi3Error;
     }
-    if (bl_outputs(f->engine) != BL_OK) return (fmi3Status)bl_fmu_fail(f);
-    *discreteStatesNeedUpdate = fmi3False;
+    bl_ode_outcome outcome = {.next_time = INFINITY};
+    bl_fmu_status status = FMU_OK;
+    if (f->kind == MODEL_EXCHANGE) status = bl_fmu_take_event(f, &outcome);
+    else if (bl_outputs(f->engine) != BL_OK) status = bl_fmu_fail(f);
+    if (status != FMU_OK) return (fmi3Status)status;
+    *discreteStatesNeedUpdate = *nominalsOfContinuousStatesChanged = fmi3False;
     *terminateSimulation = f->ended != 0;
-    *nominalsOfContinuousStatesChanged = *valuesOfContinuousStatesChanged = fmi3False;
-    *nextEventTimeDefined = fmi3False;
-    *nextEventTime = INFINITY;
+    *valuesOfContinuousStatesChanged = outcome.states_changed != 0;
+    *nextEventTimeDefined = isfinite(outcome.next_time) != 0;
+    *nextEventTime = outcome.next_time;
     return fmi3OK;
 }
 

@@ -25,12 +25,25 @@ typedef enum {
     FMI3_GET_OUTPUT_DERIVATIVES,
     FMI3_UPDATE_DISCRETE_STATES,
     FMI3_ENTER_STEP_MODE,
-    FMI3_DO_STEP
+    FMI3_DO_STEP,
+    FMI3_ENTER_CONTINUOUS_TIME_MODE,
+    FMI3_COMPLETED_INTEGRATOR_STEP,
+    FMI3_SET_TIME,
+    FMI3_SET_CONTINUOUS_STATES,
+    FMI3_GET_CONTINUOUS_STATE_DERIVATIVES,
+    FMI3_GET_EVENT_INDICATORS,
+    FMI3_GET_CONTINUOUS_STATES,
+    FMI3_GET_NOMINALS_OF_CONTINUOUS_STATES,
+    FMI3_GET_NUMBER_OF_EVENT_INDICATORS,
+    FMI3_GET_NUMBER_OF_CONTINUOUS_STATES
 } fmi3_call;
 
 /* bl_fmu_enter for FMI 3.0; bl_fmu_of, with a message that `function` is not supported. */
 bl_fmu *bl_fmi3_enter(fmi3Instance instance, fmi3_call call);
 fmi3Status bl_fmi3_refuse(fmi3Instance instance, const char *function);
+
+/* Makes an instance: bl_fmu_create for FMI 3.0. */
+bl_fmu *bl_fmi3_create(bl_fmu_kind kind, const bl_fmu_request *request, const char *unsupported);
 
 /* The value reference of time, which is no variable of the plan. */
 uint32_t bl_fmi3_time_reference(const bl_fmu *f);

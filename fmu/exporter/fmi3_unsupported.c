@@ -7,13 +7,6 @@ static fmi3Instance refuse_kind(const char *kind, fmi3InstanceEnvironment enviro
     return NULL;
 }
 
-fmi3Instance fmi3InstantiateModelExchange(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible,
-                                          fmi3Boolean logging, fmi3InstanceEnvironment environment,
-                                          fmi3LogMessageCallback logger) {
-    (void)name, (void)token, (void)resources, (void)visible, (void)logging;
-    return refuse_kind("this FMU supports co-simulation only", environment, logger);
-}
-
 fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token, fmi3String resources,
                                                fmi3Boolean visible, fmi3Boolean logging,
                                                fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger,
@@ -29,7 +22,6 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token
 REFUSE_ALONE(fmi3EnterConfigurationMode)
 REFUSE_ALONE(fmi3ExitConfigurationMode)
 REFUSE_ALONE(fmi3EvaluateDiscreteStates)
-REFUSE_ALONE(fmi3EnterContinuousTimeMode)
 
 fmi3Status fmi3GetNumberOfVariableDependencies(fmi3Instance instance, fmi3ValueReference reference,
                                                size_t *n_dependencies) {
@@ -101,52 +93,6 @@ fmi3Status fmi3SetShiftFraction(fmi3Instance instance, const fmi3ValueReference 
                                 const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]) {
     (void)references, (void)count, (void)counters, (void)resolutions;
     return bl_fmi3_refuse(instance, "fmi3SetShiftFraction");
-}
-
-fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean no_set_f_m_u_state_prior_to_current_point,
-                                       fmi3Boolean *enter_event_mode, fmi3Boolean *terminate_simulation) {
-    (void)no_set_f_m_u_state_prior_to_current_point, (void)enter_event_mode, (void)terminate_simulation;
-    return bl_fmi3_refuse(instance, "fmi3CompletedIntegratorStep");
-}
-
-fmi3Status fmi3SetTime(fmi3Instance instance, fmi3Float64 value) {
-    (void)value;
-    return bl_fmi3_refuse(instance, "fmi3SetTime");
-}
-
-fmi3Status fmi3SetContinuousStates(fmi3Instance instance, const fmi3Float64 values[], size_t count) {
-    (void)values, (void)count;
-    return bl_fmi3_refuse(instance, "fmi3SetContinuousStates");
-}
-
-fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 values[], size_t count) {
-    (void)values, (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetContinuousStateDerivatives");
-}
-
-fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 values[], size_t count) {
-    (void)values, (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetEventIndicators");
-}
-
-fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 values[], size_t count) {
-    (void)values, (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetContinuousStates");
-}
-
-fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance instance, fmi3Float64 values[], size_t count) {
-    (void)values, (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetNominalsOfContinuousStates");
-}
-
-fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance instance, size_t *count) {
-    (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetNumberOfEventIndicators");
-}
-
-fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *count) {
-    (void)count;
-    return bl_fmi3_refuse(instance, "fmi3GetNumberOfContinuousStates");
 }
 
 fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference clock_reference,

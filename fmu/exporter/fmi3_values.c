@@ -94,7 +94,7 @@ static fmi3Status transfer(fmi3Instance instance, fmi3_call call, const fmi3Valu
     size_t at = 0;
     for (size_t k = 0; k < reference_count && status == FMU_OK; k++) {
         if (call == FMI3_GET && kind == BL_REAL && references[k] == bl_fmi3_time_reference(f) && at < value_count) {
-            ((fmi3Float64 *)place)[at++] = bl_time(f->engine);
+            ((fmi3Float64 *)place)[at++] = bl_fmu_time(f);
             continue;
         }
         const bl_variable *array = find_array(f, references[k], kind, or_kind);

@@ -130,6 +130,15 @@ static int has_token(const bl_engine *e, const char *token) {
     return strspn(token + head, "0123456789abcdef") == DIGITS && strcmp(token + head + DIGITS, "}") == 0;
 }
 
+static void release(bl_fmu *f) {
+    bl_close(f->engine);
+    free(f->all_variables);
+    free(f->work);
+    free(f->undo);
+    free(f->name);
+    free(f);
+}
+
 bl_fmu *bl_fmu_create(const bl_fmu_version *version, bl_fmu_kind kind, const bl_fmu_request *request,
                       const char *token_name, const char *unsupported) {
     bl_fmu *f = calloc(1, sizeof *f);
@@ -153,30 +162,26 @@ bl_fmu *bl_fmu_create(const bl_fmu_version *version, bl_fmu_kind kind, const bl_
         bl_fmu_log(f, FMU_ERROR, "the plan is not valid: %s", message);
     else if (!has_token(f->engine, token))
         bl_fmu_log(f, FMU_ERROR, "the %s '%s' does not match the plan", token_name, token ? token : "(null)");
+    else if (!(bl_plan_kinds(f->engine) & (kind == MODEL_EXCHANGE ? BL_OFFERS_EXCHANGE : BL_OFFERS_STEPS)))
+        bl_fmu_log(f, FMU_ERROR, "this FMU supports %s only",
+                   kind == MODEL_EXCHANGE ? "co-simulation" : "model exchange");
     else {
-        bl_release_plan(plan);
-        f->magic = FMU_MAGIC;
         f->values = bl_values(f->engine);
         f->variable_count = bl_variables(f->engine, &f->variables);
         f->state = INSTANTIATED;
         f->needs_init = 1;
-        return f;
+        if (!(bl_plan_kinds(f->engine) & BL_OFFERS_EXCHANGE) || bl_fmu_open_exchange(f) == FMU_OK) f->magic = FMU_MAGIC;
     }
     bl_release_plan(plan);
-    bl_close(f->engine);
-    free(f->undo);
-    free(f->name);
-    free(f);
+    if (f->magic == FMU_MAGIC) return f;
+    release(f);
     return NULL;
 }
 
 void bl_fmu_free(bl_fmu *f) {
     warn_of_fallbacks(f);
     f->magic = 0;
-    bl_close(f->engine);
-    free(f->undo);
-    free(f->name);
-    free(f);
+    release(f);
 }
 
 bl_fmu_status bl_fmu_set_experiment(bl_fmu *f, double start_time, int stop_time_defined, double stop_time) {
@@ -194,6 +199,7 @@ bl_fmu_status bl_fmu_set_experiment(bl_fmu *f, double start_time, int stop_time_
 bl_fmu_status bl_fmu_initialize(bl_fmu *f, bl_fmu_state next) {
     if (bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
     if (bl_outputs(f->engine) != BL_OK) return bl_fmu_fail(f);
+    if (f->kind == MODEL_EXCHANGE && bl_fmu_start_exchange(f) != FMU_OK) return FMU_ERROR;
     f->state = next;
     warn(f, BL_DIAGNOSTIC_START);
     bl_fmu_log(f, FMU_OK, "initialized at t = %.9g, base step %.9g", bl_time(f->engine), bl_step(f->engine));
@@ -215,6 +221,7 @@ bl_fmu_status bl_fmu_reset(bl_fmu *f) {
     f->needs_init = 1;
     f->ended = 0;
     f->has_stop_time = 0;
+    f->tolerance = 0.0;
     f->warned = 0;
     return FMU_OK;
 }

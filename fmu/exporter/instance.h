@@ -1,7 +1,7 @@
 /* One instance of an exported FMU, and what the functions of every version and kind of FMI do with it.
  *
  * Files beside this header: instance.c (life, log), variables.c (values), snapshots.c (saved states), stepping.c (steps of
- * co-simulation), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
+ * co-simulation), exchange.c (model exchange), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
 #ifndef BIELLA_FMU_INSTANCE_H
 #define BIELLA_FMU_INSTANCE_H
 
@@ -71,7 +71,15 @@ struct bl_fmu {
     int returns_early; /* and steps that end early */
     void *undo;        /* room for a saved state of the engine, if both */
     unsigned warned;   /* of which fallbacks of the solver, a bit for each */
+    /* Of an FMU that offers model exchange: `variables` are then those of the plan, states, derivatives, event indicators. */
+    bl_variable *all_variables;
+    int64_t state_count, indicator_count;
+    double *work; /* state_count + indicator_count of work space */
+    double tolerance; /* relative, of the tool's solver */
 };
+
+/* Causalities of variables that are not in the plan. */
+enum { FMU_STATE = BL_LOCAL + 1, FMU_DERIVATIVE, FMU_INDICATOR };
 
 /* What a tool passes when it makes an instance. */
 typedef struct {
@@ -100,6 +108,8 @@ void bl_fmu_log(const bl_fmu *f, bl_fmu_status status, const char *format, ...)
 bl_fmu_status bl_fmu_set_logging(bl_fmu *f, int on, size_t count, const char *const categories[]);
 /* Reports an engine's failure; from there only a saved state or a reset leads back. */
 bl_fmu_status bl_fmu_fail(bl_fmu *f);
+/* Fails an evaluation of the equations: FMU_DISCARD while the tool integrates, else as bl_fmu_fail. */
+bl_fmu_status bl_fmu_fail_evaluation(bl_fmu *f);
 bl_fmu_status bl_fmu_set_experiment(bl_fmu *f, double start_time, int stop_time_defined, double stop_time);
 /* Sets the states from the parameters if these have changed. */
 bl_fmu_status bl_fmu_prepare(bl_fmu *f);
@@ -142,6 +152,23 @@ typedef struct {
 /* The same, except that it ends at events, where the importing tool handles events and early returns, and that a model which ends the
    simulation is no failure. */
 bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_step_result *result);
+
+/* Model exchange: exchange.c. Functions with the names of FMI's, but for the first two: when an instance is made, and at the end of
+   initialization. */
+bl_fmu_status bl_fmu_open_exchange(bl_fmu *f);
+bl_fmu_status bl_fmu_start_exchange(bl_fmu *f);
+bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, double *value);
+double bl_fmu_time(const bl_fmu *f);
+bl_fmu_status bl_fmu_set_time(bl_fmu *f, double time);
+bl_fmu_status bl_fmu_set_states(bl_fmu *f, const double x[], size_t count);
+bl_fmu_status bl_fmu_get_states(bl_fmu *f, double x[], size_t count);
+bl_fmu_status bl_fmu_get_nominals(bl_fmu *f, double nominals[], size_t count);
+bl_fmu_status bl_fmu_get_state_derivatives(bl_fmu *f, double dx[], size_t count);
+bl_fmu_status bl_fmu_get_indicators(bl_fmu *f, double indicators[], size_t count);
+bl_fmu_status bl_fmu_complete_step(bl_fmu *f, int *needs_event);
+bl_fmu_status bl_fmu_enter_event(bl_fmu *f);
+bl_fmu_status bl_fmu_take_event(bl_fmu *f, bl_ode_outcome *outcome);
+bl_fmu_status bl_fmu_enter_continuous_time(bl_fmu *f);
 
 /* Sensitivities of outputs to inputs and, in initialization mode, parameters. */
 bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],

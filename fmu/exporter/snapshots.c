@@ -13,7 +13,12 @@ typedef struct {
 
 static const uint32_t SNAPSHOT_MAGIC = 0xb1e11bu;
 
-static size_t snapshot_size(const bl_fmu *f) { return sizeof(bl_fmu_saved) + bl_state_size(f->engine); }
+/* Of the engine's state; in model exchange, more follows. */
+static size_t state_size(const bl_fmu *f) {
+    return bl_state_size(f->engine) + (f->kind == MODEL_EXCHANGE ? bl_ode_state_size(f->engine) : 0);
+}
+
+static size_t snapshot_size(const bl_fmu *f) { return sizeof(bl_fmu_saved) + state_size(f); }
 
 /* Whether a saved state of the life is one that this instance can be in. */
 static int is_known(const bl_fmu *f, int32_t state) {
@@ -23,7 +28,7 @@ static int is_known(const bl_fmu *f, int32_t state) {
 /* NULL if `state` is not a snapshot of this FMU. */
 static bl_fmu_saved *snapshot_of(const bl_fmu *f, void *state) {
     bl_fmu_saved *snapshot = state;
-    if (snapshot && snapshot->magic == SNAPSHOT_MAGIC && snapshot->size == bl_state_size(f->engine) &&
+    if (snapshot && snapshot->magic == SNAPSHOT_MAGIC && snapshot->size == state_size(f) &&
         is_known(f, snapshot->fmu_state))
         return snapshot;
     bl_fmu_log(f, FMU_ERROR, "this is not a state of this FMU");
@@ -38,8 +43,9 @@ bl_fmu_status bl_fmu_get_state(const bl_fmu *f, void **state) {
     snapshot->fmu_state = (int32_t)f->state;
     snapshot->needs_init = f->needs_init;
     snapshot->ended = f->ended;
-    snapshot->size = bl_state_size(f->engine);
+    snapshot->size = state_size(f);
     bl_save(f->engine, snapshot + 1);
+    if (f->kind == MODEL_EXCHANGE) bl_ode_save(f->engine, (char *)(snapshot + 1) + bl_state_size(f->engine));
     *state = snapshot;
     return FMU_OK;
 }
@@ -47,7 +53,9 @@ bl_fmu_status bl_fmu_get_state(const bl_fmu *f, void **state) {
 bl_fmu_status bl_fmu_set_state(bl_fmu *f, void *state) {
     const bl_fmu_saved *snapshot = snapshot_of(f, state);
     if (!snapshot) return FMU_ERROR;
-    if (bl_restore(f->engine, snapshot + 1, (size_t)snapshot->size) != BL_OK) {
+    const char *more = (const char *)(snapshot + 1) + bl_state_size(f->engine);
+    if (bl_restore(f->engine, snapshot + 1, bl_state_size(f->engine)) != BL_OK ||
+        (f->kind == MODEL_EXCHANGE && bl_ode_restore(f->engine, more) != BL_OK)) {
         bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
         return FMU_ERROR;
     }
@@ -90,7 +98,7 @@ bl_fmu_status bl_fmu_deserialize(const bl_fmu *f, const void *bytes, size_t size
         return FMU_ERROR;
     }
     memcpy(&head, bytes, sizeof head);
-    if (head.magic != SNAPSHOT_MAGIC || head.size != bl_state_size(f->engine) || !is_known(f, head.fmu_state)) {
+    if (head.magic != SNAPSHOT_MAGIC || head.size != state_size(f) || !is_known(f, head.fmu_state)) {
         bl_fmu_log(f, FMU_ERROR, "this is not a serialized state of this FMU");
         return FMU_ERROR;
     }

@@ -21,9 +21,11 @@ bl_fmu_status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, 
 }
 
 bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value) {
+    if (variable->causality > BL_LOCAL) return bl_fmu_get_exchanged(f, variable, value);
     if (f->state != BROKEN && (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL)) {
         if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
-        if (bl_outputs(f->engine) != BL_OK) return bl_fmu_fail(f);
+        const int exchanges = f->kind == MODEL_EXCHANGE && !(f->state & BEFORE_STEPS);
+        if ((exchanges ? bl_ode_outputs(f->engine) : bl_outputs(f->engine)) != BL_OK) return bl_fmu_fail_evaluation(f);
     }
     *value = f->values[variable->slot];
     return FMU_OK;
@@ -42,7 +44,13 @@ bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value) {
                         (variable->causality == BL_FIXED_PARAMETER && f->state & BEFORE_STEPS);
     if (!allowed) {
         bl_fmu_log(f, FMU_ERROR,
-                   is_parameter ? "this parameter is fixed after initialization" : "an output cannot be set");
+                   is_parameter                     ? "this parameter is fixed after initialization"
+                   : variable->causality > BL_LOCAL ? "states are computed by initialization, then set all together"
+                                                    : "an output cannot be set");
+        return FMU_ERROR;
+    }
+    if (f->state == CONTINUOUS_TIME && (is_parameter || variable->kind != BL_REAL)) {
+        bl_fmu_log(f, FMU_ERROR, "variable %lld changes in event mode only", (long long)(variable - f->variables));
         return FMU_ERROR;
     }
     if (!isfinite(value) && !is_start(f, variable, value)) {

@@ -207,6 +207,56 @@ BL_API size_t bl_state_size(const bl_engine *e);
 BL_API void bl_save(const bl_engine *e, void *state);
 BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
 
+/* The engine as a differential equation with events, for a solver outside: model exchange, scheduler/engine/ode.c.
+ *
+ *   bl_open → bl_ode_open → bl_init → bl_outputs → bl_ode_start → { bl_ode_event → bl_ode_continue → { bl_ode_set_time,
+ *   bl_ode_set_states, bl_ode_derivatives, bl_ode_indicators, bl_ode_complete_step } → bl_ode_enter_event }
+ *
+ * While the solver integrates, blocks keep their modes and sampled blocks hold. An event is due where an indicator changes its sign,
+ * at the time that bl_ode_event gave, where bl_ode_complete_step requests it, and where an input jumps. */
+/* Whether a solver outside can integrate this plan; if not, bl_message says why. */
+BL_API int bl_ode_open(bl_engine *e);
+BL_API int64_t bl_ode_indicator_count(const bl_engine *e);
+/* Whether bl_ode_complete_step has anything to do. */
+BL_API int bl_ode_completes_steps(const bl_engine *e);
+/* The states (bl_layout.states values), and the present time. */
+BL_API const double *bl_ode_states(const bl_engine *e);
+BL_API double bl_ode_time(const bl_engine *e);
+/* The event at the start. */
+BL_API int bl_ode_start(bl_engine *e);
+BL_API int bl_ode_set_time(bl_engine *e, double time);
+BL_API void bl_ode_set_states(bl_engine *e, const double *x);
+/* Outputs, dx/dt, and event indicators at the present time. */
+BL_API int bl_ode_outputs(bl_engine *e);
+BL_API int bl_ode_derivatives(bl_engine *e, double *dx);
+BL_API int bl_ode_indicators(bl_engine *e, double *indicators);
+/* Magnitudes of the states, for tolerances. */
+BL_API void bl_ode_nominals(const bl_engine *e, double *nominals);
+/* A step has ended. *needs_event: states have drifted from their constraints by more than `drift`, relative to their magnitudes. */
+BL_API int bl_ode_complete_step(bl_engine *e, double drift, int *needs_event);
+/* An event begins at the present time: inputs are still those before it. */
+BL_API int bl_ode_enter_event(bl_engine *e);
+typedef struct {
+    int32_t states_changed;
+    int32_t ended; /* a Stop block ends the run */
+    double next_time; /* of the next event that is known in advance; INFINITY: none */
+} bl_ode_outcome;
+BL_API int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome);
+/* The event ends. */
+BL_API int bl_ode_continue(bl_engine *e);
+/* bl_directional at the present time; an unknown from bl_layout.total on is a derivative of a state. */
+BL_API int bl_ode_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int64_t known_count,
+                              const int64_t *unknowns, int64_t unknown_count, double *out);
+/* What bl_save does not hold. */
+BL_API size_t bl_ode_state_size(const bl_engine *e);
+BL_API void bl_ode_save(const bl_engine *e, void *state);
+/* After bl_restore. */
+BL_API int bl_ode_restore(bl_engine *e, const void *state);
+
+/* The kinds of FMU that a plan was exported for. */
+enum { BL_OFFERS_STEPS = 1, BL_OFFERS_EXCHANGE = 2 };
+BL_API int32_t bl_plan_kinds(const bl_engine *e);
+
 /* Variables of the plan's boundary, for FMI: see fmu/exporter/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };

@@ -160,7 +160,7 @@ static int begin_blocks(bl_engine *e, double t, bool *changed) {
     return BL_OK;
 }
 
-static int check_parameters(bl_engine *e, double t) {
+int bl_check_parameters(bl_engine *e, double t) {
     for (int32_t k = 0; k < e->block_count; k++) {
         const bl_operation check = e->kernels[k]->check_parameters;
         const int status = check ? check(&e->blocks[k], t) : BL_OK;
@@ -174,7 +174,7 @@ int bl_outputs(bl_engine *e) {
     if (!e->initialized) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "bl_init comes first");
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
-    if (!e->parameters_valid && check_parameters(e, t) != BL_OK) return BL_ERROR_BLOCK;
+    if (!e->parameters_valid && bl_check_parameters(e, t) != BL_OK) return BL_ERROR_BLOCK;
     find_due(e, e->offset != 0.0);
     int status = bl_run_program(e, &e->major, t, false);
     if (status == BL_OK && !e->begun) {
@@ -310,20 +310,31 @@ int bl_advance_states(bl_engine *e, double t, double h, double end) {
     return status;
 }
 
-static int commit_part(bl_engine *e, double end) {
-    const double offset = e->offset, t = bl_time(e), h = end - offset;
-    int status = offset == 0.0 ? run_hits(e, &e->termination_checks, t) : BL_OK;
-    if (status != BL_OK) return status;
-
-    e->outputs_valid = false;
-    if (e->exchange_count > 0) bl_measure_exchanges(e, t);
-    if (offset == 0.0) {
-        for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
-        status = run_hits(e, &e->updates, t);
-        if (status != BL_OK) return status;
-    }
+void bl_keep_loops(bl_engine *e) {
     for (int32_t k = 0; k < e->loop_count; k++)
         for (int32_t i = 0; i < e->loops[k].tear_count; i++) e->loops[k].start[i] = e->values[e->loops[k].tears[i]];
+}
+
+int bl_commit_hits(bl_engine *e, double t) {
+    const int status = run_hits(e, &e->termination_checks, t);
+    if (status != BL_OK) return status;
+    e->outputs_valid = false;
+    if (e->exchange_count > 0) bl_measure_exchanges(e, t);
+    for (int32_t g = 0; g < e->guard_count; g++) bl_guard_commit(e, &e->guards[g]);
+    return run_hits(e, &e->updates, t);
+}
+
+static int commit_part(bl_engine *e, double end) {
+    const double offset = e->offset, t = bl_time(e), h = end - offset;
+    int status = BL_OK;
+    if (offset == 0.0) {
+        status = bl_commit_hits(e, t);
+    } else {
+        e->outputs_valid = false;
+        if (e->exchange_count > 0) bl_measure_exchanges(e, t);
+    }
+    if (status != BL_OK) return status;
+    bl_keep_loops(e);
     status = bl_coupling_start(e, t);
     if (status == BL_OK) status = advance_blocks(e, t, h);
     if (status == BL_OK && !e->states_are_coupled) status = bl_advance_states(e, t, h, end);
@@ -506,6 +517,7 @@ int bl_run_to_event(bl_engine *e, double time, void *memory, int *at_event) {
 }
 
 void bl_touch_inputs(bl_engine *e) {
+    e->minor_valid = false;
     if (e->open[BL_OPEN_LENGTH] != 0.0) bl_restart_solver(e);
     e->open[BL_OPEN_LENGTH] = 0.0;
     e->outputs_valid = false;
@@ -514,6 +526,7 @@ void bl_touch_inputs(bl_engine *e) {
 /* Outputs, and what follows from parameters, are to be evaluated again. */
 static void make_stale(bl_engine *e) {
     e->instant = -INFINITY;
+    e->minor_valid = false;
     e->outputs_valid = false;
     e->constants_valid = false;
     e->parameters_valid = false;
@@ -536,6 +549,7 @@ void bl_reset(bl_engine *e) {
     e->is_unfinished = false;
     e->message[0] = e->block_message[0] = '\0';
     e->failed_block = -1;
+    if (e->ode) bl_ode_forget(e);
     bl_touch(e);
 }
 
@@ -648,6 +662,7 @@ int32_t bl_next_diagnostic(bl_engine *e, int about, int32_t after) {
     }
     return -1;
 }
+int32_t bl_plan_kinds(const bl_engine *e) { return e->kinds; }
 uint64_t bl_plan_hash(const bl_engine *e) { return e->plan_hash; }
 void bl_set_start(bl_engine *e, double start) {
     e->start = start;

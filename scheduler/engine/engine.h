@@ -237,6 +237,7 @@ struct bl_engine {
     bool locates; /* whether events are located within a tick */
     struct bl_jacobian *jacobian; /* of implicit solvers: solvers/jacobian.c */
     uint64_t plan_hash;
+    int32_t kinds; /* BL_OFFERS_… */
     bl_layout layout;
     bl_block *blocks;
     const bl_kernel **kernels; /* of each block */
@@ -316,6 +317,8 @@ struct bl_engine {
     double followed_since;
     bool *due;
     bool outputs_valid, constants_valid, initialized;
+    bool minor_valid; /* whether the signals of `minor` are those of the present values: for a solver outside, ode.c */
+    struct bl_ode *ode; /* NULL: there is none */
     bool parameters_valid; /* checked since they may have changed */
     bool begun; /* whether `begin` of all blocks has been called */
     bl_host_call host;
@@ -327,6 +330,7 @@ struct bl_engine {
     struct bl_probe *probe; /* overrides and profiling of a real-time run: probe.c; NULL: none */
 };
 typedef struct bl_probe bl_probe;
+typedef struct bl_ode bl_ode;
 typedef struct bl_jacobian bl_jacobian;
 
 /* Derivatives of the real inputs: for the next bl_run_to, and du/dt at the present time. Each has one value per input. */
@@ -343,6 +347,11 @@ typedef struct bl_chunk {
 int bl_commit(bl_engine *e);
 /* The same, but only up to `end` seconds after the tick. */
 int bl_commit_part(bl_engine *e, double end);
+/* What happens at a tick, after its outputs: termination checks, guards, updates. */
+int bl_commit_hits(bl_engine *e, double t);
+/* Algebraic loops are solved from the present solution from now on. */
+void bl_keep_loops(bl_engine *e);
+int bl_check_parameters(bl_engine *e, double t);
 /* Checks that all slots of a record exist; accepts NULL. */
 int bl_check_record(bl_engine *e, const bl_record *record);
 /* bl_record_now for a record that has been checked. */
@@ -418,6 +427,16 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
 /* events.c */
 /* Integrates x from t to t + h with internal steps: under error control, where events are located and taken. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h);
+/* Evaluates the crossing functions that outputs do not evaluate, or decides their modes. */
+int bl_run_apart(bl_engine *e, double t);
+/* Crossing functions of inactive subsystems are 0. */
+void bl_clear_inactive(bl_engine *e);
+/* Lets blocks note what they have reached at t, where a step has ended. */
+int bl_settle_blocks(bl_engine *e, double t);
+/* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */
+int bl_decide_modes(bl_engine *e, double t);
+/* Finds the first instant after t that a block knows in advance. */
+void bl_find_instant(bl_engine *e, double t);
 /* Marks the log of events, and takes back what was noted and counted since. */
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark);
 void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);
@@ -425,6 +444,12 @@ void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);
 void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 /* Whether there is anything to locate. */
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
+/* ode.c: back to before the start. */
+void bl_ode_forget(bl_engine *e);
+/* sensitivity.c: out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] with `measure`; an unknown from layout.total on is a
+   derivative of a state. Values are afterwards as before. */
+int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const int64_t *knowns, const double *seeds,
+                            int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out);
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);
 /* engine.c: puts states back on their constraints. */

@@ -129,7 +129,7 @@ static int cross_rated(bl_engine *e, double t) {
 
 /* Evaluates the crossing functions that outputs do not evaluate. Where modes are decided, those that depend on rates are first decided
    without. What they then are may change the rates of others: until none changes. */
-static int run_apart(bl_engine *e, double t) {
+int bl_run_apart(bl_engine *e, double t) {
     const bool decides = e->decision != BL_KEEP;
     const size_t size = (size_t)e->crossing_count * sizeof(double);
     int status = BL_OK;
@@ -148,12 +148,12 @@ static int run_apart(bl_engine *e, double t) {
 static int evaluate_crossings(bl_engine *e, double t) {
     bl_follow_inputs(e, t);
     const int status = bl_run_program(e, &e->crossing_program, t, true);
-    return status == BL_OK && e->apart_count > 0 ? run_apart(e, t) : status;
+    return status == BL_OK && e->apart_count > 0 ? bl_run_apart(e, t) : status;
 }
 
 /* The blocks of an inactive subsystem are not evaluated. What their crossing functions were last, perhaps in a step that failed or
    with frozen modes, must not be taken for a crossing. */
-static void clear_inactive(bl_engine *e) {
+void bl_clear_inactive(bl_engine *e) {
     for (int32_t n = 0; n < e->located_count && e->guard_count > 0; n++) {
         const bl_block *b = e->located[n];
         if (!bl_active(e, e->block_guard[b->index]))
@@ -204,8 +204,7 @@ static int locate_crossing(bl_engine *e, double t, double h, double a, double b,
     return BL_OK;
 }
 
-/* Lets blocks note what they have reached at t, where a step has ended. */
-static int settle_blocks(bl_engine *e, double t) {
+int bl_settle_blocks(bl_engine *e, double t) {
     int status = e->settling_count > 0 ? bl_evaluate_minor(e, t) : BL_OK;
     for (int32_t n = 0; n < e->settling_count && status == BL_OK; n++) {
         bl_block *b = e->settling[n];
@@ -216,14 +215,13 @@ static int settle_blocks(bl_engine *e, double t) {
     return status;
 }
 
-/* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */
-static int take_event(bl_engine *e, double t) {
-    int status = bl_project(e, t);
+int bl_decide_modes(bl_engine *e, double t) {
+    int status = BL_OK;
     e->decision = BL_DECIDE;
     for (int pass = 0; status == BL_OK && pass < LARGEST_PASSES; pass++) {
         bool changed = false;
         status = bl_evaluate_minor(e, t);
-        if (status == BL_OK) status = run_apart(e, t);
+        if (status == BL_OK) status = bl_run_apart(e, t);
         for (int32_t n = 0; n < e->eventful_count && status == BL_OK; n++) {
             bl_block *b = e->eventful[n];
             if (!bl_active(e, e->block_guard[b->index])) continue;
@@ -238,7 +236,15 @@ static int take_event(bl_engine *e, double t) {
     return status;
 }
 
-static void find_instant(bl_engine *e, double t) {
+static int take_event(bl_engine *e, double t) {
+    const int status = bl_project(e, t);
+    if (status == BL_OK) return bl_decide_modes(e, t);
+    e->decision = BL_KEEP;
+    bl_restart_solver(e);
+    return status;
+}
+
+void bl_find_instant(bl_engine *e, double t) {
     e->instant = INFINITY;
     for (int32_t n = 0; n < e->timed_count; n++) {
         const bl_block *b = e->timed[n];
@@ -260,7 +266,7 @@ static int try_event_step(bl_engine *e, double t, double limit, bool is_ready, d
     if (e->crossing_count > 0) memcpy(e->step_start, e->x, (size_t)e->layout.states * sizeof(double));
     if (e->relative_tolerance > 0.0) { /* its last evaluation was at the end, and has noted the crossing functions */
         status = bl_step_adaptive(e, t, limit, taken);
-        return status == BL_OK ? run_apart(e, t + *taken) : status;
+        return status == BL_OK ? bl_run_apart(e, t + *taken) : status;
     }
     status = bl_step_fixed(e, t, limit, taken);
     if (status != BL_OK || e->crossing_count == 0) return status;
@@ -282,7 +288,7 @@ int bl_freeze_modes(bl_engine *e) {
     /* Blocks that are not due now have no mode to keep: they decide where they run. */
     for (int32_t k = 0; k < e->idle_count; k++)
         if (isnan(e->idle_modes[k].mode[0])) e->idle[k]->modes = (bl_modes){0};
-    if (status == BL_OK) status = run_apart(e, bl_time(e));
+    if (status == BL_OK) status = bl_run_apart(e, bl_time(e));
     if (status == BL_OK) {
         e->decision = BL_KEEP;
         e->frozen = true;
@@ -371,7 +377,7 @@ static int finish_tick(bl_engine *e, double t, double h, int counter) {
     bl_restart_solver(e);
     e->decision = BL_DECIDE;
     status = bl_evaluate_minor(e, t);
-    if (status == BL_OK) status = run_apart(e, t);
+    if (status == BL_OK) status = bl_run_apart(e, t);
     e->decision = BL_KEEP;
     if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
     return status == BL_OK ? bl_integrate(e, t, h) : status;
@@ -397,10 +403,10 @@ static int end_step(bl_engine *e, double now, double done, double offset, bl_end
     }
     if (end == END_EVENT) note_crossings(e, now);
     else if (!is_at_tick(e, now)) note_event(e, now, e->instant_block, -1);
-    status = settle_blocks(e, now);
+    status = bl_settle_blocks(e, now);
     if (status == BL_OK) status = take_event(e, now);
     const double slack = BL_GRID_TOLERANCE * e->step;
-    if (e->instant <= now + slack) find_instant(e, now + slack);
+    if (e->instant <= now + slack) bl_find_instant(e, now + slack);
     return status;
 }
 
@@ -457,7 +463,7 @@ static int continue_step(bl_engine *e, double t, double h, double offset, double
 
 /* Where a run stops within a tick, at t, inputs may change. */
 static int settle_at_stop(bl_engine *e, double t) {
-    return t < e->start + (double)(e->tick + 1) * e->step ? settle_blocks(e, t) : BL_OK;
+    return t < e->start + (double)(e->tick + 1) * e->step ? bl_settle_blocks(e, t) : BL_OK;
 }
 
 /* `tried`: length of a step from t that was taken, but not judged; 0: none. */
@@ -472,9 +478,9 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     int64_t events = 0, steps = 0;
     bool is_ready = false; /* whether signals and dx are those at the start of the next step */
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
-    int status = run_apart(e, t);
-    clear_inactive(e);
-    if (!(e->instant > t + slack)) find_instant(e, t + slack);
+    int status = bl_run_apart(e, t);
+    bl_clear_inactive(e);
+    if (!(e->instant > t + slack)) bl_find_instant(e, t + slack);
     e->decision = BL_KEEP;
     /* Between ticks, inputs may have changed where the run stopped: that is an event. */
     if (status == BL_OK && offset != 0.0 && e->eventful_count > 0 && e->open[BL_OPEN_LENGTH] == 0.0)

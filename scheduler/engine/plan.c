@@ -1226,8 +1226,20 @@ static int link_input_derivatives(bl_loader *l) {
     return BL_OK;
 }
 
+/* Section KIND, of plans in FMUs for more than co-simulation. */
+static int load_kinds(bl_loader *l) {
+    const int32_t *kinds = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "KIND", 4, &kinds, &n));
+    l->e->kinds = n > 0 ? kinds[0] : BL_OFFERS_STEPS;
+    REQUIRE(n <= 1 && l->e->kinds > 0 && l->e->kinds <= (BL_OFFERS_STEPS | BL_OFFERS_EXCHANGE),
+            "it is for no kind of FMU");
+    return BL_OK;
+}
+
 static int load(bl_loader *l) {
     TRY(load_head(l));
+    TRY(load_kinds(l));
     TRY(load_control(l));
     TRY(load_sizes(l));
     TRY(load_rates(l));

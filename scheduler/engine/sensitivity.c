@@ -51,6 +51,11 @@ static bool extend_scheme(bl_scheme *scheme, int columns, double span, double ra
     return scheme->error <= fmax(SETTLED * fabs(scheme->best), rounding);
 }
 
+/* A value, or, from layout.total on, a derivative of a state. */
+static double read_slot(const bl_engine *e, int64_t slot) {
+    return slot < e->layout.total ? e->values[slot] : e->dx[slot - e->layout.total];
+}
+
 /* The best entry of each scheme becomes d(values[slots])/ds along a curve, at s = 0, from both sides or from below. */
 static int differentiate(bl_engine *e, bl_curve move, const void *context, double scale, bool from_below,
                          const int64_t *slots, int64_t count, bl_scheme *schemes) {
@@ -62,7 +67,7 @@ static int differentiate(bl_engine *e, bl_curve move, const void *context, doubl
         int status = BL_OK;
         for (int side = 0; side < 2 && status == BL_OK; side++) {
             status = move(e, &s[side], context);
-            for (int64_t k = 0; k < count && status == BL_OK; k++) schemes[k].ends[side] = e->values[slots[k]];
+            for (int64_t k = 0; k < count && status == BL_OK; k++) schemes[k].ends[side] = read_slot(e, slots[k]);
         }
         if (status != BL_OK || !(s[1] > s[0])) {
             columns = settled = 0;
@@ -82,7 +87,7 @@ static int differentiate(bl_engine *e, bl_curve move, const void *context, doubl
 typedef struct {
     int64_t slot;
     double value;
-    bool anew;
+    bool anew, derivatives; /* whether states are set anew, whether derivatives of states are asked for */
 } bl_perturbation;
 
 static int perturb_value(bl_engine *e, double *s, const void *context) {
@@ -90,8 +95,9 @@ static int perturb_value(bl_engine *e, double *s, const void *context) {
     e->values[perturbation->slot] = perturbation->value + *s;
     *s = e->values[perturbation->slot] - perturbation->value;
     bl_touch(e);
-    const int status = perturbation->anew ? bl_init(e) : BL_OK;
-    return status == BL_OK ? bl_outputs(e) : status;
+    int status = perturbation->anew ? bl_init(e) : BL_OK;
+    if (status == BL_OK) status = bl_outputs(e);
+    return status == BL_OK && perturbation->derivatives ? bl_evaluate_derivatives(e, bl_time(e)) : status;
 }
 
 /* x0, dx/dt, and the inputs; t and s are separate, so that a large t does not spoil a small s. */
@@ -121,10 +127,14 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     bl_scheme *schemes = calloc((size_t)unknown_count + 1, sizeof(bl_scheme));
     int status = saved && schemes ? BL_OK : bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for derivatives");
     if (status == BL_OK) status = bl_freeze_modes(e);
-    for (int64_t k = 0; k < unknown_count; k++) out[k] = 0.0;
+    bool derivatives = false;
+    for (int64_t k = 0; k < unknown_count; k++) {
+        out[k] = 0.0;
+        derivatives = derivatives || unknowns[k] >= e->layout.total;
+    }
     for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
         if (seeds[i] == 0.0) continue;
-        const bl_perturbation perturbation = {knowns[i], e->values[knowns[i]], anew != 0};
+        const bl_perturbation perturbation = {knowns[i], e->values[knowns[i]], anew != 0, derivatives};
         status = differentiate(e, perturb_value, &perturbation, fmax(1.0, fabs(perturbation.value)), false, unknowns,
                                unknown_count, schemes);
         for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;
@@ -134,6 +144,40 @@ int bl_directional(bl_engine *e, const int64_t *knowns, const double *seeds, int
     if (saved) (void)bl_restore(e, saved, bl_state_size(e)); /* freezing has evaluated outputs */
     free(schemes);
     free(saved);
+    return status;
+}
+
+typedef struct {
+    int64_t slot;
+    double value;
+    int (*measure)(bl_engine *e);
+} bl_variation;
+
+static int vary_value(bl_engine *e, double *s, const void *context) {
+    const bl_variation *variation = context;
+    e->values[variation->slot] = variation->value + *s;
+    *s = e->values[variation->slot] - variation->value;
+    return variation->measure(e);
+}
+
+int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const int64_t *knowns, const double *seeds,
+                            int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out) {
+    const size_t size = (size_t)e->layout.total * sizeof(double);
+    double *kept = malloc(size + sizeof(double));
+    bl_scheme *schemes = calloc((size_t)unknown_count + 1, sizeof(bl_scheme));
+    int status = kept && schemes ? BL_OK : bl_fail(e, BL_ERROR_MEMORY, -1, "no memory for derivatives");
+    if (kept) memcpy(kept, e->values, size);
+    for (int64_t k = 0; k < unknown_count; k++) out[k] = 0.0;
+    for (int64_t i = 0; i < known_count && status == BL_OK; i++) {
+        if (seeds[i] == 0.0) continue;
+        const bl_variation variation = {knowns[i], e->values[knowns[i]], measure};
+        status = differentiate(e, vary_value, &variation, fmax(1.0, fabs(variation.value)), false, unknowns,
+                               unknown_count, schemes);
+        for (int64_t k = 0; k < unknown_count && status == BL_OK; k++) out[k] += seeds[i] * schemes[k].best;
+        memcpy(e->values, kept, size);
+    }
+    free(schemes);
+    free(kept);
     return status;
 }
 

@@ -197,6 +197,7 @@ static int full_integrator_cross(bl_block *b, double t) {
     if (b->i[FULL_INTEGRATOR_EDGE] != FULL_INTEGRATOR_NEVER) (void)full_integrator_resets(b);
     return BL_OK;
 }
+static int full_integrator_needs_ticks(const bl_block *b) { return !b->modes.mode && full_integrator_crossings(b) > 0; }
 static int full_integrator_event(bl_block *b, double t) {
     const int restarts = full_integrator_restarts(b);
     int changed = 0;
@@ -253,6 +254,12 @@ static int derivative_update(bl_block *b, double t) {
     return BL_OK;
 }
 
+/* Only the first tick starts it. */
+static int derivative_needs_ticks(const bl_block *b) {
+    (void)b;
+    return 0;
+}
+
 const bl_kernel bl_kernels_continuous[] = {
     {.name = "integrator",
      .check = integrator_check,
@@ -269,13 +276,15 @@ const bl_kernel bl_kernels_continuous[] = {
      .project = full_integrator_project,
      .crossing_count = full_integrator_crossings,
      .crossings = full_integrator_cross,
-     .event = full_integrator_event},
+     .event = full_integrator_event,
+     .needs_ticks = full_integrator_needs_ticks},
     {.name = "derivative",
      .check = derivative_check,
      .sizes = derivative_sizes,
      .init = derivative_init,
      .output = derivative_output,
      .derivative = derivative_derivative,
-     .update = derivative_update},
+     .update = derivative_update,
+     .needs_ticks = derivative_needs_ticks},
     {.name = 0},
 };

@@ -199,6 +199,9 @@ typedef struct {
     double (*next_instant)(const bl_block *b, double t);
     void (*describe_event)(const bl_block *b, int32_t crossing, char *text, size_t size);
     int constant_in_mode; /* 1: where its events are located, its outputs do not change while its modes are kept */
+    /* Whether ticks change what a block of continuous rate computes, after the first one, other than through its inputs and its events. If
+       not given, `update` does, unless `event` stands for it. */
+    int (*needs_ticks)(const bl_block *b);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
     int input_rates; /* 1: its crossing functions depend on the rates of change of its inputs */
     void (*diagnose)(bl_block *b, int about, double t);

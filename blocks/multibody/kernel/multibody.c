@@ -894,6 +894,10 @@ static int multibody_update(bl_block *b, double t) {
     return status == BL_UNCHANGED ? BL_OK : status;
 }
 
+static int multibody_needs_ticks(const bl_block *b) {
+    return !b->modes.mode && count_stictions(b->i + b->i[MB_AT_FORCES], b->i[MB_FORCES]) > 0;
+}
+
 static double multibody_next_instant(const bl_block *b, double t) {
     mb_view m;
     open_view(b, &m);
@@ -937,6 +941,7 @@ const bl_kernel bl_kernels_multibody[] = {
      .crossings = multibody_crossings,
      .event = multibody_event,
      .next_instant = multibody_next_instant,
+     .needs_ticks = multibody_needs_ticks,
      .diagnose = multibody_diagnose},
     {.name = "multibody_internal",
      .check = internal_check,

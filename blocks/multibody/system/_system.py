@@ -288,12 +288,13 @@ class System(JointMethods, ElementMethods):
         solver: str = "rk4",
         initial: Initial | None = None,
         version: str = "2.0",
+        kind: str = "cs",
         about: Mapping[str, str] | None = None,
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write the mechanism alone as a co-simulation FMU of FMI 2.0 or 3.0.
+        """Write the mechanism alone as an FMU of FMI 2.0 or 3.0.
 
         By default the inputs are the constant forces and torques, the outputs are the joint
         coordinates and the poses, and every value is a parameter. See `biella.fmu.export_system`.
@@ -312,6 +313,7 @@ class System(JointMethods, ElementMethods):
             solver=solver,
             initial=initial,
             version=version,
+            kind=kind,
             about=about,
             local=local,
             limits=limits,

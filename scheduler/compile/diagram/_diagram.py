@@ -500,12 +500,13 @@ class Diagram:
         platforms: Sequence[str] | None = None,
         sources: bool = True,
         version: str = "2.0",
+        kind: str = "cs",
         about: Mapping[str, str] | None = None,
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
     ) -> Path:
-        """Write a co-simulation FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
+        """Write an FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
 
         return export_fmu(
@@ -517,6 +518,7 @@ class Diagram:
             platforms=platforms,
             sources=sources,
             version=version,
+            kind=kind,
             about=about,
             local=local,
             limits=limits,

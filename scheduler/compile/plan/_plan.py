@@ -223,6 +223,10 @@ class Plan(AbstractDescribed):
             sections["ARRS"] = np.array(arrays, dtype="<i4").ravel()
         return self._with_sections(sections) if sections else self
 
+    def with_kind(self, kinds: int) -> Self:
+        """Return the plan for an FMU of other kinds: a sum of ``BL_OFFERS_…``."""
+        return self._with_sections({"KIND": np.array([kinds], dtype="<i4")})
+
     def _with_sections(self, changed: Mapping[str, npt.NDArray[Any] | bytes]) -> Self:
         sections: dict[str, npt.NDArray[Any] | bytes] = {
             tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")

@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "export",
         _export,
-        "export a diagram or a mechanism as a co-simulation FMU",
+        "export a diagram or a mechanism as an FMU",
         "biella export examples/01_first_loop.py -o loop.fmu --input ref",
         "a Python file that defines diagram() or system()",
     )
@@ -88,6 +88,12 @@ def add_commands(commands: Any) -> None:
         choices=["2", "2.0", "3", "3.0"],
         default="2.0",
         help="version of FMI (default: 2.0)",
+    )
+    export.add_argument(
+        "--kind",
+        choices=("cs", "me", "both"),
+        default="cs",
+        help="co-simulation, model exchange, or both (default: cs)",
     )
     export.add_argument(
         "--local", action="append", default=[], metavar="PATH",
@@ -202,6 +208,7 @@ def _export(options: argparse.Namespace) -> None:
         "platforms": options.platforms,
         "sources": options.sources,
         "version": options.fmi,
+        "kind": options.kind,
         "local": options.local,
         "about": dict(_read_text(item) for item in options.about),
     }

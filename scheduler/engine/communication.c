@@ -134,7 +134,7 @@ static int move_group(bl_engine *e, const bl_coupling_group *g, bool back) {
 }
 
 /* Steps all couplings from t to t + dt; says whether all iterations converged. */
-static int try_step(bl_engine *e, const bl_coupling_group *g, double t, double dt, bool *converged) {
+static int try_exchange(bl_engine *e, const bl_coupling_group *g, double t, double dt, bool *converged) {
     *converged = true;
     for (int32_t n = 0; n < g->count; n++) {
         bl_coupling *c = &g->couplings[n];
@@ -154,7 +154,7 @@ static int step_group(bl_engine *e, const bl_coupling_group *g, double t, double
     *rejected = 0;
     for (;;) {
         bool converged = false;
-        int status = try_step(e, g, at, *size * dt, &converged);
+        int status = try_exchange(e, g, at, *size * dt, &converged);
         if (status != BL_OK && !bl_is_refusal(status)) return status;
         if (status == BL_OK) *error = measure_step(g, *size, *size * dt, (1.0 - done - *size) * dt);
         const bool good = status == BL_OK && converged && error->value <= 1.0;

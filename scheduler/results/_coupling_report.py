@@ -273,7 +273,7 @@ class CouplingReport:
                 )
                 if item["shortened"]:
                     lines[-1] += f", {item['shortened']:.0f} divided"
-            if item["communication_steps"]:
+            if item.get("communication_steps"):  # files of earlier versions have none
                 lines.append(_describe_communication(item))
             for bond in item["bonds"]:
                 lines.append(
@@ -283,7 +283,7 @@ class CouplingReport:
                 )
         lines.append("")
         if not self.connections:
-            if any(item["communication_steps"] for item in self.couplings):
+            if any(item.get("communication_steps") for item in self.couplings):
                 return "\n".join(lines[:-1])
             return "\n".join(
                 [*lines, "To estimate the errors of connections, run with estimate_error=1."]
@@ -346,7 +346,8 @@ def _rate(
     item: dict[str, Any], signal: dict[str, Any], step: float, tolerance: float
 ) -> ConnectionReport:
     """Add up the errors of the steps: they fall with the order p of the method, each with p + 1."""
-    sums = {name: np.array(signal[name]) for name in ARRAYS}
+    names = ("scale", "error_sum", "halved", "quartered")
+    sums = {name: np.array(signal[name]) for name in names}
     total = sums["error_sum"] * item["steps"] / item["estimates"]
     scale = float(sums["scale"].max()) or 1.0
     error = float(total.max()) / scale

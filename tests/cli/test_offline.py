@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from biella.scheduler.results._result import Result
@@ -162,3 +163,34 @@ def test_the_error_estimate_can_be_switched_off(tmp_path, capsys):
     with_estimate, without = Result.from_hdf5(on), Result.from_hdf5(off)
     assert with_estimate.error_estimate is not None and without.error_estimate is None
     assert (with_estimate["x"] == without["x"]).all()
+
+
+COUPLED = """
+from biella import Diagram
+from biella.blocks import Gain
+from biella.blocks.multibody import System
+
+def diagram():
+    s = System("mass", (0, 0), planar=True)
+    body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+    s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
+    s.force("push", body.marker("end"), (0.0, 0.0))
+    d = Diagram("brake", step=0.1)
+    plant = d.add(s.block(["push.force.x"], ["slide.speed"], mode="internal"), "plant")
+    d.connect(plant["slide.speed"], d.add(Gain(-3.0, unit="N"), "brake"))
+    d.connect(d["brake"], plant["push.force.x"])
+    return d
+"""
+
+
+def test_the_coupling_tolerance_of_a_run(tmp_path, capsys):
+    """v = exp(-3 t), of which steps of 0.1 s are far off."""
+    path, out = tmp_path / "brake.py", tmp_path / "run.h5"
+    path.write_text(COUPLED)
+    options = ["--until", 1, "--record", "*", "--out", out]
+    assert run("simulate", path, *options) == 0
+    assert abs(Result.from_hdf5(out)["plant"][-1] - np.exp(-3)) > 0.01
+    assert run("simulate", path, *options, "--coupling-tolerance", 2e-3) == 0
+    assert abs(Result.from_hdf5(out)["plant"][-1] - np.exp(-3)) < 2e-4
+    assert run("simulate", path, *options, "--coupling-tolerance", 2) == 1
+    assert "coupling_tolerance must be between 0 and 1" in capsys.readouterr().err

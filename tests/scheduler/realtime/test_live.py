@@ -22,7 +22,7 @@ from biella.blocks import (
     python_block,
 )
 from biella.blocks.authoring import ExternalInput
-from biella.errors import BiellaWarning
+from biella.errors import BiellaWarning, CouplingWarning
 from biella.scheduler.compile.diagram._subsystem import Subsystem
 from biella.scheduler.results._result import Result
 
@@ -401,6 +401,27 @@ def test_what_couplings_report_does_not_disturb_who_watches(tmp_path):
         with pytest.raises(BiellaError, match="is a diagnostic signal of a coupling"):
             run.latest(told)
         run.wait()
+
+
+def test_communication_steps_of_a_tick_are_bounded_and_counted(tmp_path):
+    """x' = -30 x: ticks of 10 ms have at most 4 parts, which are not enough for 1e-4."""
+    inner = Diagram("plant", step=1e-2)
+    x = inner.add(Integrator(1.0), name="x")
+    inner.connect(inner.input("u"), x)
+    inner.output("y", x)
+    inner.export_fmu(tmp_path / "plant.fmu")
+    d = Diagram("loop", step=1e-2, extrapolation=1)
+    plant = d.add(Fmu(tmp_path / "plant.fmu"), name="plant")
+    d.chain(plant["y"], d.add(Gain(-30.0), name="k"), plant["u"])
+    d.couple(plant, coupling_tolerance=1e-4, halvings=2)
+    with (
+        pytest.warns(CouplingWarning, match="exceed coupling_tolerance .* at most 4 communication"),
+        run_realtime(d, until=0.1) as run,
+    ):
+        run.wait()
+    (item,) = run.result.coupling_report().couplings
+    assert item["steps"] == 10 and item["communication_steps"] == 40
+    assert item["sweeps"] <= 70 and 0 < item["exceeded"] <= 10
 
 
 def chattering(max_events):

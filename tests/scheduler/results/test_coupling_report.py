@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from biella import Diagram, simulate
+from biella import Diagram, Result, simulate
 from biella.blocks import (
     Expression,
     Gain,
@@ -149,6 +150,27 @@ def test_the_report(method: str, extrapolation: int) -> None:
     force = SPRING * (states[:, 0] - states[:, 2]) + DAMPER * (states[:, 1] - states[:, 3])
     relative = np.abs(run["on_b"][some] - force).max() / np.abs(force).max()
     assert 0.1 * tolerance < relative < 5 * tolerance
+
+
+def test_the_report_of_adaptive_communication(tmp_path: Path) -> None:
+    run = simulate(
+        two_masses(step=0.1), END, extrapolation=1, coupling_tolerance=1e-3, out=tmp_path / "a.h5"
+    )
+    item = run.coupling_report().couplings[0]
+    last = {name: run[f"coupling.b+a.{name}"][-1] for name in ("communication_steps", "rejected")}
+    assert last == {name: item[name] for name in last}
+    assert item["communication_steps"] > item["steps"] == 40
+    assert sum(sum(signal["limiting"]) for signal in item["signals"]) <= item["communication_steps"]
+    text = str(run.coupling_report())
+    assert text == str(Result.from_hdf5(tmp_path / "a.h5").coupling_report())
+    assert re.search(
+        r"\d+ communication steps for a tolerance of 0.001, \d+ rejected, \d+ steps of each "
+        r"member; above the tolerance in 0 base steps; mostly limited by on_[ab]",
+        text,
+    )
+    assert "estimate_error" not in text
+    del item["communication_steps"]  # as in files of earlier versions
+    assert "communication" not in str(run.coupling_report())
 
 
 def test_what_the_report_says() -> None:

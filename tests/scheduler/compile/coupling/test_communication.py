@@ -67,7 +67,7 @@ def test_settings_of_couple_and_of_the_diagram():
 
 def test_a_diagram_without_exchange_has_nothing_to_adapt():
     d = Diagram("alone", coupling_tolerance=1e-3)
-    d.connect(d.add(Integrator(1.0), "x"), d.add(Gain(-1.0), "k"), d["x"])
+    d.chain(d.add(Integrator(1.0), "x"), d.add(Gain(-1.0), "k"), d["x"])
     assert d.compile().couplings == ()
 
 

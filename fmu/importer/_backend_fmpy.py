@@ -11,6 +11,7 @@ import math
 import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int
 from typing import Any
 
 from ...blocks.external._external_block import EndOfRun
@@ -106,6 +107,8 @@ class FmpySession(AbstractSnapshots):
             self.model,
             debug_logging=options.logging,
         )
+        if self._version("1"):
+            _correct_results(self.fmu)
         self.initializing = True
         tolerance = options.tolerance or None
         if self._version("2"):
@@ -414,6 +417,14 @@ class FmpySession(AbstractSnapshots):
                     BiellaWarning,
                     stacklevel=2,
                 )
+
+
+def _correct_results(fmu: Any) -> None:
+    """Let functions of FMI 1.0 return a status: FMPy 0.3.32 declares strings, and crashes."""
+    for name in ("fmi1InitializeSlave", "fmi1DoStep"):
+        function = getattr(fmu, "_functions", {}).get(name)
+        if function is not None:
+            function.restype = c_int
 
 
 class _HeldState:

@@ -261,7 +261,14 @@ struct bl_engine {
     bl_block **settling; /* blocks that note what they have reached before it */
     bl_block **timed; /* blocks with instants that are known in advance */
     bl_block **rated; /* blocks whose crossing functions depend on the rates of change of their inputs, */
-    double ***rated_u1; /* these rates of each */
+    double ***rated_u1, ***rated_u1_high; /* these rates of each, or bounds of them: pointers to parts of */
+    double *rate_low, *rate_high; /* rated_width values, those of all their inputs, at */
+    const double **rated_inputs;
+    double *rate_start, *rate_middle; /* these inputs at the start of a step, and at rate_part of it */
+    int64_t rated_width;
+    double rate_part;
+    bool notes_inputs; /* whether stages note them */
+    int32_t rate_doubt; /* ticks until modes are predicted again */
     double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
@@ -427,6 +434,8 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
 /* events.c */
 /* Integrates x from t to t + h with internal steps: under error control, where events are located and taken. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h);
+/* Evaluates the crossing functions of a block, unless its subsystem is inactive. */
+int bl_run_crossings(bl_engine *e, bl_block *b, double t);
 /* Evaluates the crossing functions that outputs do not evaluate, or decides their modes. */
 int bl_run_apart(bl_engine *e, double t);
 /* Crossing functions of inactive subsystems are 0. */
@@ -454,6 +463,18 @@ int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const in
 void bl_take_over(bl_engine *e, const bl_engine *from);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
+/* rates.c */
+/* Finds the rates of change of inputs at t and evaluates the crossing functions that depend on them. `is_ready`: signals are those
+   at t. */
+int bl_cross_rated(bl_engine *e, double t, bool is_ready);
+/* Modes that are predicted without these rates for a step over the tick: whether to, and what the blocks expect at t. Afterwards,
+   at t, with the signals at the end of the step: whether they surely hold; or the signals before. */
+bool bl_can_predict(bl_engine *e, double h);
+int bl_predict_modes(bl_engine *e, double t);
+bool bl_prediction_holds(bl_engine *e, double t, double h);
+void bl_take_back_prediction(bl_engine *e);
+/* In between: adds the inputs of these blocks at a stage to their weighted mean at a part of the step. */
+void bl_note_inputs(bl_engine *e, double part, double weight);
 /* stages.c: marks the blocks that `stage_program` calls; of a loop, all or none. */
 int bl_find_stage_blocks(bl_engine *e, bool *needed);
 /* plan.c: zeros that bl_close frees; NULL if there is no memory. */

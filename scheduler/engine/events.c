@@ -25,7 +25,6 @@
 static const double EVENT_BRACKET =
     1e-12;  /* of a step, or of a tick if that is shorter: width of the bracket of a crossing */
 static const double EVENT_SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
-static const double RATE_REACH = 0x1p-10; /* of a tick: half the difference that gives the rate of change of an input */
 enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
 
 static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) {
@@ -69,62 +68,10 @@ static void note_crossings(bl_engine *e, double t) {
     }
 }
 
-static int run_crossings(bl_engine *e, bl_block *b, double t) {
+int bl_run_crossings(bl_engine *e, bl_block *b, double t) {
     if (!bl_active(e, e->block_guard[b->index])) return BL_OK;
     const int status = e->kernels[b->index]->crossings(b, t);
     return status == BL_OK ? BL_OK : bl_fail_block(e, status, b, "the block failed to evaluate its crossing functions");
-}
-
-/* Adds `weight` times the inputs at x = start + offset · slope, at t + offset, to the rates of those blocks that need them. */
-static int probe_inputs(bl_engine *e, double t, double offset, double weight, const double *start,
-                        const double *slope) {
-    for (int64_t i = 0; i < e->layout.states; i++) e->x[i] = start[i] + offset * slope[i];
-    bl_follow_inputs(e, t + offset);
-    const int status = bl_run_program(e, &e->crossing_program, t + offset, true);
-    for (int32_t n = 0; n < e->rated_count; n++)
-        for (int32_t k = 0; k < e->rated[n]->u_count; k++)
-            for (int32_t i = 0; i < e->rated[n]->u_width[k]; i++)
-                e->rated_u1[n][k][i] = (weight < 0.0 ? 0.0 : e->rated_u1[n][k][i]) + weight * e->rated[n]->u[k][i];
-    return status;
-}
-
-/* Finds the rates of change of inputs by a central difference along the motion, with all modes kept. `is_ready`: signals are those at
-   t. Afterwards x, dx, signals and crossing functions are those before: where a loop is solved, another evaluation would change their
-   last digits, and so decide otherwise than what was decided before. */
-static int find_input_rates(bl_engine *e, double t, bool is_ready) {
-    const int64_t n = e->layout.states;
-    const size_t size = (size_t)n * sizeof(double), signals_size = (size_t)e->layout.signals * sizeof(double),
-                 crossing_size = (size_t)e->crossing_count * sizeof(double);
-    const bl_decision decision = e->decision;
-    double *start = e->rate_work, *slope = start + n, *signals = slope + n, *crossing = signals + e->layout.signals;
-    const double reach = RATE_REACH * e->step, weight = 0.5 / reach;
-    e->decision = BL_KEEP;
-    memcpy(signals, e->signals, signals_size);
-    memcpy(crossing, e->crossing, crossing_size);
-    memcpy(start, e->dx, size);
-    int status = is_ready ? BL_OK : bl_evaluate_minor(e, t);
-    if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
-    memcpy(slope, e->dx, size);
-    memcpy(e->dx, start, size);
-    memcpy(start, e->x, size);
-    if (status == BL_OK) status = probe_inputs(e, t, -reach, -weight, start, slope);
-    if (status == BL_OK) status = probe_inputs(e, t, reach, weight, start, slope);
-    memcpy(e->x, start, size);
-    bl_follow_inputs(e, t);
-    memcpy(e->signals, signals, signals_size);
-    memcpy(e->crossing, crossing, crossing_size);
-    e->decision = decision;
-    return status;
-}
-
-static int cross_rated(bl_engine *e, double t) {
-    int status = BL_OK;
-    for (int32_t n = 0; n < e->rated_count && status == BL_OK; n++) {
-        e->rated[n]->u1 = (const double *const *)e->rated_u1[n];
-        status = run_crossings(e, e->rated[n], t);
-        e->rated[n]->u1 = NULL;
-    }
-    return status;
 }
 
 /* Evaluates the crossing functions that outputs do not evaluate. Where modes are decided, those that depend on rates are first decided
@@ -134,12 +81,11 @@ int bl_run_apart(bl_engine *e, double t) {
     const size_t size = (size_t)e->crossing_count * sizeof(double);
     int status = BL_OK;
     for (int32_t n = 0; n < e->apart_count && status == BL_OK; n++)
-        if (decides || !e->kernels[e->apart[n]->index]->input_rates) status = run_crossings(e, e->apart[n], t);
+        if (decides || !e->kernels[e->apart[n]->index]->input_rates) status = bl_run_crossings(e, e->apart[n], t);
     if (e->rated_count == 0) return status;
     for (int32_t pass = 0; status == BL_OK && pass < 1 + 2 * e->rated_count; pass++) {
         if (decides) memcpy(e->crossing_a, e->mode, size);
-        status = find_input_rates(e, t, decides && pass == 0);
-        if (status == BL_OK) status = cross_rated(e, t);
+        status = bl_cross_rated(e, t, decides && pass == 0);
         if (!decides || memcmp(e->crossing_a, e->mode, size) == 0) break;
     }
     return status;
@@ -478,7 +424,7 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     int64_t events = 0, steps = 0;
     bool is_ready = false; /* whether signals and dx are those at the start of the next step */
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
-    int status = bl_run_apart(e, t);
+    int status = tried > 0.0 || e->apart_count == 0 ? BL_OK : bl_run_apart(e, t);
     bl_clear_inactive(e);
     if (!(e->instant > t + slack)) bl_find_instant(e, t + slack);
     e->decision = BL_KEEP;
@@ -568,14 +514,44 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     return status;
 }
 
+/* The same with modes that are predicted without the rates of change of inputs; if these do not surely hold, the step is taken back, and
+   modes are decided by the rates. */
+static int integrate_predicted(bl_engine *e, double t, double h) {
+    const size_t size = (size_t)e->layout.states * sizeof(double);
+    double taken = 0.0;
+    int status = bl_predict_modes(e, t);
+    bl_clear_inactive(e);
+    e->decision = BL_KEEP;
+    if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
+    memcpy(e->step_start, e->x, size);
+    if (status == BL_OK) status = bl_step_fixed(e, t, h, &taken);
+    const bool is_finite = status == BL_OK && bl_all_finite(e->x, e->layout.states);
+    if (is_finite) status = bl_run_program(e, &e->crossing_program, t + h, true);
+    for (int32_t n = 0; n < e->apart_count && status == BL_OK && is_finite; n++)
+        if (!e->kernels[e->apart[n]->index]->input_rates) status = bl_run_crossings(e, e->apart[n], t + h);
+    if (status == BL_OK && is_finite && judge_crossings(e) == WITHIN && bl_prediction_holds(e, t + h, h)) {
+        e->decision = BL_DECIDE;
+        return BL_OK;
+    }
+    memcpy(e->x, e->step_start, size);
+    bl_take_back_prediction(e);
+    if (status != BL_OK) bl_forget_failure(e);
+    e->decision = BL_DECIDE;
+    return integrate_in_steps(e, t, h, 0.0);
+}
+
 /* As a rule one step of fixed length leads over the whole tick, and no mode changes. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h) {
-    if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->apart_count > 0 || e->parts > 1 ||
+    if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->parts > 1 ||
         e->instant - t < h - BL_GRID_TOLERANCE * e->step)
         return integrate_in_steps(e, t, h, 0.0);
+    if (e->rated_count > 0)
+        return bl_can_predict(e, h) ? integrate_predicted(e, t, h) : integrate_in_steps(e, t, h, 0.0);
     double taken = 0.0;
+    int status = e->apart_count > 0 ? bl_run_apart(e, t) : BL_OK;
+    if (e->apart_count > 0) bl_clear_inactive(e);
     e->decision = BL_KEEP;
-    const int status = try_event_step(e, t, h, false, &taken);
+    if (status == BL_OK) status = try_event_step(e, t, h, false, &taken);
     if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN)) return integrate_in_steps(e, t, h, taken);
     bl_expect_jump(e);
     const int settled = status == BL_OK && e->settling_count > 0 ? settle_at_stop(e, find_end(e, t, h)) : status;

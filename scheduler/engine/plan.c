@@ -930,14 +930,32 @@ static int collect_operations(bl_loader *l) {
     return BL_OK;
 }
 
-/* Makes room for the rates of change of the inputs of a block. */
-static int load_input_rates(bl_loader *l, bl_block *b) {
+/* Makes room for the rates of change of inputs. */
+static int load_input_rates(bl_loader *l) {
     bl_engine *e = l->e;
-    double **ports = NULL;
-    TRY(allocate(l, b->u_count, sizeof(double *), &ports));
-    for (int32_t k = 0; k < b->u_count; k++) TRY(allocate(l, b->u_width[k], sizeof(double), &ports[k]));
-    e->rated_u1[e->rated_count] = ports;
-    e->rated[e->rated_count++] = b;
+    int64_t at = 0;
+    for (int32_t n = 0; n < e->rated_count; n++)
+        for (int32_t k = 0; k < e->rated[n]->u_count; k++) e->rated_width += e->rated[n]->u_width[k];
+    if (e->rated_count == 0) return BL_OK;
+    REQUIRE(e->rated_width <= LARGEST_VALUES, "it has too many crossing functions");
+    TRY(allocate(l, e->rated_count, sizeof(double **), &e->rated_u1));
+    TRY(allocate(l, e->rated_count, sizeof(double **), &e->rated_u1_high));
+    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_low));
+    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_high));
+    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_start));
+    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_middle));
+    TRY(allocate(l, e->rated_width, sizeof(double *), &e->rated_inputs));
+    TRY(allocate(l, 2 * e->layout.states + e->layout.signals + e->crossing_count, sizeof(double), &e->rate_work));
+    for (int32_t n = 0; n < e->rated_count; n++) {
+        const bl_block *b = e->rated[n];
+        TRY(allocate(l, b->u_count, sizeof(double *), &e->rated_u1[n]));
+        TRY(allocate(l, b->u_count, sizeof(double *), &e->rated_u1_high[n]));
+        for (int32_t k = 0; k < b->u_count; k++) {
+            e->rated_u1[n][k] = e->rate_low + at;
+            e->rated_u1_high[n][k] = e->rate_high + at;
+            for (int32_t i = 0; i < b->u_width[k]; i++) e->rated_inputs[at++] = b->u[k] + i;
+        }
+    }
     return BL_OK;
 }
 
@@ -960,7 +978,8 @@ static int locate_block(bl_loader *l, int32_t block, bool *seen) {
     e->crossing_count += count;
     e->located[e->located_count++] = b;
     if (kernel->crossings) e->apart[e->apart_count++] = b;
-    return kernel->crossings && kernel->input_rates ? load_input_rates(l, b) : BL_OK;
+    if (kernel->crossings && kernel->input_rates) e->rated[e->rated_count++] = b;
+    return BL_OK;
 }
 
 /* Section CROS is a program that leads to all crossing functions; section EVNT has all blocks with crossing functions, instants
@@ -980,7 +999,6 @@ static int load_events(bl_loader *l) {
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->settling));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->timed));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->rated));
-    TRY(allocate(l, e->block_count, sizeof(double **), &e->rated_u1));
     for (int64_t k = 0; k < n; k++) {
         REQUIRE(blocks[k] >= 0 && blocks[k] < e->block_count, "events are located of no block");
         TRY(locate_block(l, blocks[k], seen));
@@ -990,8 +1008,7 @@ static int load_events(bl_loader *l) {
     TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_a));
     TRY(allocate(l, e->crossing_count, sizeof(double), &e->crossing_b));
     TRY(allocate(l, e->layout.states, sizeof(double), &e->step_start));
-    if (e->rated_count > 0)
-        TRY(allocate(l, 2 * e->layout.states + e->layout.signals + e->crossing_count, sizeof(double), &e->rate_work));
+    TRY(load_input_rates(l));
     int64_t used = 0;
     for (int32_t k = 0; k < e->located_count; k++) {
         bl_block *b = e->located[k];

@@ -164,6 +164,31 @@ static int rate_limiter_cross(bl_block *b, double t) {
     }
     return BL_OK;
 }
+/* Where y is at u, it follows. */
+static int rate_limiter_predict(bl_block *b, double t) {
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const rate_limiter_window w = rate_limiter_at(b, k, t);
+        (void)bl_keep_mode(&b->modes, k, w.v > w.high ? 1.0 : w.v < w.low ? -1.0 : 0.0);
+        b->modes.crossing[k] = 0.0;
+    }
+    return BL_OK;
+}
+static int rate_limiter_stays(const bl_block *b, double t, const double *const *low, const double *const *high) {
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const rate_limiter_window w = rate_limiter_at(b, k, t);
+        const double mode = b->modes.mode[k], slowest = low[0][k], fastest = high[0][k],
+                     near = NONLINEAR_CONTACT * b->dt;
+        if (mode == 0.0 && !(fastest < w.rising && slowest > -w.falling)) return 0;
+        if (mode == 0.0) continue;
+        /* The way to u now, and at least at the start of the step. */
+        const double rest = mode > 0.0 ? w.v - w.high : w.low - w.v;
+        const double at_start = rest + b->dt * (mode > 0.0 ? w.rising - fastest : w.falling + slowest);
+        const int is_farther = mode > 0.0 ? slowest >= w.rising : fastest <= -w.falling;
+        if (!(rest > 0.0) || !(is_farther || at_start > near * (mode > 0.0 ? w.rising - slowest : w.falling + fastest)))
+            return 0;
+    }
+    return 1;
+}
 static int rate_limiter_output(bl_block *b, double t) {
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = rate_limiter_next(b, k, t);
     return BL_OK;
@@ -219,6 +244,36 @@ static int backlash_cross(bl_block *b, double t) {
         b->modes.crossing[k] = mode != 0.0 ? -mode * rate : fmin(high - b->z[k], b->z[k] - low);
     }
     return BL_OK;
+}
+/* At a contact, u goes on in the direction that led there. */
+static int backlash_predict(bl_block *b, double t) {
+    (void)t;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], low = b->u[0][k] - half, high = b->u[0][k] + half;
+        (void)bl_keep_mode(&b->modes, k, b->z[k] >= high ? 1.0 : b->z[k] <= low ? -1.0 : 0.0);
+        b->modes.crossing[k] = 0.0;
+    }
+    return BL_OK;
+}
+static int backlash_stays(const bl_block *b, double t, const double *const *slowest, const double *const *fastest) {
+    (void)t;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], z = b->z[k], mode = b->modes.mode[k];
+        const double to_high = b->u[0][k] + half - z, to_low = z - (b->u[0][k] - half);
+        const double down = slowest[0][k], up = fastest[0][k];
+        const int stands = down == 0.0 && up == 0.0; /* then y is the same in contact and free */
+        if (mode != 0.0) {
+            if (!(mode > 0.0 ? up < 0.0 || (stands && to_high == 0.0) : down > 0.0 || (stands && to_low == 0.0)))
+                return 0;
+            continue;
+        }
+        /* Free now, and surely at the start of the step. */
+        const double near = NONLINEAR_CONTACT * b->dt * fmax(fabs(down), fabs(up));
+        if (!(to_high > 0.0 && to_low > 0.0)) return 0;
+        if (down < 0.0 && !(to_high - b->dt * fmax(up, 0.0) > near)) return 0;
+        if (up > 0.0 && !(to_low + b->dt * fmin(down, 0.0) > near)) return 0;
+    }
+    return 1;
 }
 static int backlash_output(bl_block *b, double t) {
     (void)t;
@@ -277,7 +332,9 @@ const bl_kernel bl_kernels_nonlinear[] = {
      .settle = rate_limiter_settle,
      .event = rate_limiter_event,
      .remembers = 1,
-     .input_rates = 1},
+     .input_rates = 1,
+     .predict = rate_limiter_predict,
+     .stays = rate_limiter_stays},
     {.name = "backlash",
      .check = backlash_check,
      .sizes = backlash_sizes,
@@ -289,6 +346,8 @@ const bl_kernel bl_kernels_nonlinear[] = {
      .settle = backlash_settle,
      .event = backlash_event,
      .remembers = 1,
-     .input_rates = 1},
+     .input_rates = 1,
+     .predict = backlash_predict,
+     .stays = backlash_stays},
     {.name = 0},
 };

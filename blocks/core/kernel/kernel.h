@@ -203,7 +203,12 @@ typedef struct {
        not given, `update` does, unless `event` stands for it. */
     int (*needs_ticks)(const bl_block *b);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
-    int input_rates; /* 1: its crossing functions depend on the rates of change of its inputs */
+    /* 1: its crossing functions depend on the rates of change of its inputs. `predict` then decides modes without, as they are if inputs
+       go on as the block expects. `stays` is asked at t, the end of a step of length b->dt: whether, if the rates were between `low` and
+       `high` in it, the block would surely have decided so at its start, and its mode surely still holds. */
+    int input_rates;
+    bl_operation predict;
+    int (*stays)(const bl_block *b, double t, const double *const *low, const double *const *high);
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */

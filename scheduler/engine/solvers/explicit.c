@@ -8,13 +8,19 @@ enum { LARGEST_STAGES = 7 };
 typedef struct {
     int stages;
     double a[LARGEST_STAGES][LARGEST_STAGES], b[LARGEST_STAGES], c[LARGEST_STAGES];
+    /* Weights of stages whose mean is accurate to second order at one part of the step: there inputs are noted. */
+    double middle[LARGEST_STAGES];
 } bl_tableau;
 
 static const bl_tableau TABLEAUS[] = {
-    [BL_EULER] = {1, {{0}}, {1.0}, {0}},
-    [BL_HEUN] = {2, {{0}, {1.0}}, {0.5, 0.5}, {0, 1.0}},
-    [BL_RK3] = {3, {{0}, {0.5}, {-1.0, 2.0}}, {1.0 / 6, 4.0 / 6, 1.0 / 6}, {0, 0.5, 1.0}}, /* Kutta */
-    [BL_RK4] = {4, {{0}, {0.5}, {0, 0.5}, {0, 0, 1.0}}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, {0, 0.5, 0.5, 1.0}},
+    [BL_EULER] = {1, {{0}}, {1.0}, {0}, {0}},
+    [BL_HEUN] = {2, {{0}, {1.0}}, {0.5, 0.5}, {0, 1.0}, {0}},
+    [BL_RK3] = {3, {{0}, {0.5}, {-1.0, 2.0}}, {1.0 / 6, 4.0 / 6, 1.0 / 6}, {0, 0.5, 1.0}, {0}}, /* Kutta */
+    [BL_RK4] = {4,
+                {{0}, {0.5}, {0, 0.5}, {0, 0, 1.0}},
+                {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6},
+                {0, 0.5, 0.5, 1.0},
+                {0, 0.5, 0.5, 0}},
     [BL_DOPRI5] = {6,
                    {{0},
                     {1.0 / 5},
@@ -23,7 +29,8 @@ static const bl_tableau TABLEAUS[] = {
                     {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
                     {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656}},
                    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84},
-                   {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1.0}},
+                   {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1.0},
+                   {0, 0, 1.0, 0, 0, 0}},
 };
 
 int bl_integrate_explicit(bl_engine *e, double t, double h) {
@@ -48,5 +55,6 @@ int bl_integrate_explicit(bl_engine *e, double t, double h) {
         const double stage_time = t + table->c[s + 1] * h;
         const int status = bl_evaluate_at(e, stage_time);
         if (status != BL_OK) return status;
+        if (e->notes_inputs && table->middle[s + 1] != 0.0) bl_note_inputs(e, table->c[s + 1], table->middle[s + 1]);
     }
 }

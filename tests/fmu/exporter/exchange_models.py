@@ -219,7 +219,7 @@ def make_stopping() -> Diagram:
 
 
 def make_driven() -> Diagram:
-    """x' = u² - x y, y' = 3·[u > 1] - k y + b: with inputs of two kinds, one of which makes events."""
+    """x' = u² - x y, y' = 3·[u > 1] - k y + b, with inputs of two kinds."""
     d = Diagram("driven", step=1e-2)
     u = d.input("u")
     on = d.input("on", kind="boolean")

@@ -66,7 +66,6 @@ except ModuleNotFoundError as error:
     sys.exit("biella is not installed in this environment: run `pip install .` first.")
 
 from biella.blocks import DiscreteIntegrator
-from biella.fmu.importer._archive import platform_folder
 from biella.fmu.importer._fmu import Fmu
 
 PRETTY = {
@@ -82,17 +81,19 @@ INSTALL = {
     "pyfmi": "conda install -c conda-forge pyfmi",
 }
 TIMES_FASTER = 20
+LATER_VERSION = 1.3
+"""Longest step of FMI 3.0, as a multiple of one of FMI 2.0."""
 SLIDER_CRANK = Path(__file__).parents[1] / "examples" / "04_slider_crank.py"
 
 
-def export_ring_fmu(folder: Path) -> Path:
-    """Export the FMU of `workloads/ring.py`."""
+def export_ring_fmu(folder: Path, version: str = "2.0") -> Path:
+    """Export the FMU of `workloads/ring.py`, for a version of FMI."""
     d = Diagram("ring", step=STEP)
     u = d.input(INPUT)
     x = d.add(DiscreteIntegrator(initial=1.0, gain=GAIN, method="forward"), name="x", period=STEP)
     d.connect(u, x)
     d.output(OUTPUT, x)
-    return d.export_fmu(folder / "ring.fmu")
+    return d.export_fmu(folder / f"ring{version[0]}.fmu", version=version)
 
 
 def build_diagram(fmu: Path, count: int) -> Diagram:
@@ -128,26 +129,30 @@ def build_loop(fmu: Path, folder: Path) -> Callable[[int], Run]:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         sys.exit("The bare loop needs a C compiler: install one as `cc`, or name it in CC.")
-    target = folder / "fmu_c.so"
+    model = read_model(str(fmu))
+    target = folder / f"{fmu.stem}_c.so"
     source = Path(__file__).parent / "workloads" / "fmu_c.c"
-    subprocess.run([*compiler.split(), *FLAGS, str(source), "-o", str(target), "-ldl"], check=True)
+    kind = ["-DFMI3"] if model.is_fmi3 else []
+    command = [*compiler.split(), *FLAGS, *kind, str(source), "-o", str(target), "-ldl"]
+    subprocess.run(command, check=True)
     loop = ctypes.CDLL(str(target))
     loop.ring_open.restype = ctypes.c_void_p
     loop.ring_close.argtypes, loop.ring_close.restype = [ctypes.c_void_p], None
     loop.ring_run.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_double]
     loop.ring_run.restype = ctypes.c_double
-    unpacked = folder / "unpacked"
+    unpacked = folder / f"{fmu.stem} unpacked"
     with zipfile.ZipFile(fmu) as archive:
         archive.extractall(unpacked)
-    model = read_model(str(fmu))
-    binary = unpacked / "binaries" / platform_folder() / f"{model.identifier}.so"
+    binary = next((unpacked / "binaries").glob(f"*/{model.identifier}.so"))
+    resources = unpacked / "resources"
+    location = str(resources) if model.is_fmi3 else resources.as_uri()
 
     def enter(count: int) -> Run:
         def run() -> tuple[float, float | None]:
             ring = loop.ring_open(
                 str(binary).encode(),
                 model.guid.encode(),
-                (unpacked / "resources").as_uri().encode(),
+                location.encode(),
                 model.input,
                 model.output,
                 model.start,
@@ -258,6 +263,23 @@ def comment(contest: Contest) -> str:
     return f"{name_ring(contest.count)}, by turns: {', '.join(parts)}."
 
 
+def compare_versions(loops: dict[str, Callable[[int], Run]], quick: bool) -> tuple[Row, str]:
+    """Time the same FMU for both versions of FMI, each in the bare loop."""
+    two, three = (
+        Entrant(f"FMI {version}", loops[version](1), 1.0, repeats=10) for version in ("2.0", "3.0")
+    )
+    take_turns([two, three], rounds=4 if quick else 12)
+    check_agreement("FMI 2.0 and 3.0", [two, three])
+    times = [entrant.best / FMU_STEPS * 1e6 for entrant in (three, two)]
+    ratio = times[0] / times[1]
+    least, largest = ratios(three, two)
+    row = Row(
+        "1 FMU of FMI 3.0: set, step, get", "the same of FMI 2.0", *times, "µs", ratio,
+        f"≤ {LATER_VERSION}×", ratio <= LATER_VERSION,
+    )  # fmt: skip
+    return row, f"A step of FMI 3.0 is {least:.2f} to {largest:.2f} times one of FMI 2.0, by turns."
+
+
 def measure_opening(fmu: Path, peers: dict[str, Peer], quick: bool) -> list[Row]:
     """Time from the file to an FMU that has its first output: read, unpack, load, initialize."""
 
@@ -322,6 +344,11 @@ def main() -> None:
             contest = hold_contest(count, fmu, loop, peers, quick)
             rows += judge(contest)
             notes.append(comment(contest))
+        say("FMI 3.0 beside FMI 2.0")
+        loops = {"2.0": loop, "3.0": build_loop(export_ring_fmu(folder, "3.0"), folder)}
+        row, note = compare_versions(loops, quick)
+        rows.append(row)
+        notes.append(note)
         say("opening")
         rows += measure_opening(fmu, peers, quick)
         for peer in peers.values():

@@ -49,6 +49,7 @@ class Model:
     output: int
     start: int
     """Value references."""
+    is_fmi3: bool = False
 
 
 INPUT, OUTPUT, START = "u", "y", "x.initial"
@@ -60,12 +61,14 @@ def read_model(path: str) -> Model:
         root = ElementTree.fromstring(archive.read("modelDescription.xml"))
     references = {
         variable.attrib["name"]: int(variable.attrib["valueReference"])
-        for variable in root.iter("ScalarVariable")
+        for variables in root.iter("ModelVariables")
+        for variable in variables
     }
     slave = root.find("CoSimulation")
     assert slave is not None
     return Model(
-        root.attrib["guid"],
+        root.get("guid") or root.attrib["instantiationToken"],
         slave.attrib["modelIdentifier"],
         *(references[name] for name in (INPUT, OUTPUT, START)),
+        is_fmi3=root.attrib["fmiVersion"].startswith("3"),
     )

@@ -138,7 +138,7 @@ def name_time(contents: Contents) -> str:
 def _returns_early(contents: Contents) -> bool:
     """Whether a step may end early: at an event that is located, or where the model ends."""
     with contents.plan.open() as engine:
-        located = engine.layout.events > 0
+        located = bool(engine.library.bl_locates_events(engine.handle))
     return located or bool(_STOPPING_KERNELS & set(contents.plan.kernels))
 
 

@@ -132,6 +132,8 @@ BL_API int bl_run_to(bl_engine *e, double time);
    is repeated with that end. *at_event: whether the run ended at an event, there or at `time`. `memory` has room for bl_state_size
    bytes. */
 BL_API int bl_run_to_event(bl_engine *e, double time, void *memory, int *at_event);
+/* Whether a tick can have events that are located. */
+BL_API int bl_locates_events(const bl_engine *e);
 /* Sets a derivative (order 1 or 2) of a real input, by its index in bl_variables. The next bl_run_to extrapolates the
    input as u + u' τ + u'' τ² / 2; then it is held again. */
 BL_API int bl_set_input_derivative(bl_engine *e, int64_t variable, int32_t order, double value);

@@ -475,13 +475,15 @@ static double first_event_after(const bl_engine *e, double time) {
     return first;
 }
 
+int bl_locates_events(const bl_engine *e) { return e->has_events; }
+
 int bl_run_to_event(bl_engine *e, double time, void *memory, int *at_event) {
     int64_t tick = 0;
     double offset = 0.0;
     int status = find_run_end(e, time, &tick, &offset);
     *at_event = 0;
     if (status != BL_OK) return status;
-    if (e->event_capacity == 0) return bl_run_to(e, time);
+    if (!e->has_events) return bl_run_to(e, time);
     begin_following(e);
     while (status == BL_OK && !*at_event && is_before(e, tick, offset)) {
         const double begin = bl_time(e);

@@ -285,6 +285,7 @@ struct bl_engine {
     double instant; /* the next instant known in advance; -INFINITY: to be asked for */
     int32_t instant_block;
     bl_event *events; /* of the tick that was committed last */
+    bool has_events; /* whether there can be any */
     int64_t event_count;
     bl_log_mark unfinished; /* where the tick began that failed or stopped, */
     bool is_unfinished; /* if that was the last one */

@@ -999,8 +999,12 @@ static int load_events(bl_loader *l) {
 /* Room for the events of a tick: those that are located, and those that blocks with an internal solver note. */
 static int make_log(bl_loader *l) {
     bl_engine *e = l->e;
+    e->has_events = e->located_count > 0 || e->timed_count > 0;
     for (int32_t k = 0; k < e->block_count; k++)
-        if (e->kernels[k]->advance && e->kernels[k]->describe_event) e->event_capacity += BL_NOTED_EVENTS;
+        if (e->kernels[k]->advance && e->kernels[k]->describe_event) {
+            e->event_capacity += BL_NOTED_EVENTS;
+            e->has_events = true;
+        }
     if (e->event_capacity > LARGEST_LOG) e->event_capacity = LARGEST_LOG;
     return allocate(l, e->event_capacity, sizeof(bl_event), &e->events);
 }

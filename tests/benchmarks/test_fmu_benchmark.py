@@ -46,6 +46,20 @@ def test_ours_and_the_bare_loop_run_the_ring(ring_fmu, folder, count):
     assert first == pytest.approx(expected_output(count), abs=1e-11)
 
 
+@pytest.mark.usefixtures("c_compiler")
+def test_fmi_3_gives_the_bits_of_fmi_2(ring_fmu, folder):
+    """The bare loop with the calls of each version."""
+    from fmu import build_loop, compare_versions, export_ring_fmu
+
+    three = export_ring_fmu(folder, "3.0")
+    loops = {"2.0": build_loop(ring_fmu, folder), "3.0": build_loop(three, folder)}
+    for count in (1, 10):
+        assert loops["2.0"](count)()[1] == loops["3.0"](count)()[1]
+    row, note = compare_versions(loops, quick=True)
+    assert row.ratio is not None and row.ratio > 0
+    assert "FMI 3.0" in note
+
+
 @pytest.mark.parametrize("package", ["fmpy", "libcosimpy", "cofmupy", "pyfmi"])
 def test_a_peer_runs_the_ring(ring_fmu, package):
     from fmu import run_ours

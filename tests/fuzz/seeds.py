@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
+import seeds_fmi3
 
 from biella import Diagram, Subsystem
 from biella.blocks import bearings, control, daq, sensors
@@ -1029,13 +1030,19 @@ def find_kernels() -> set[str]:
 
 
 def main() -> None:
-    """Write the seeds of all targets, and the plans that fuzz_fmi2.c instantiates."""
+    """Write the seeds of all targets, and the plans that the targets for FMI instantiate."""
     files = {
         f"corpus/plan/seed-{name.replace(' ', '-')}": with_script(diagram.compile(), name)
         for name, diagram in diagrams()
     }
     files |= {f"corpus/fmi2/seed-{name}": write_script(calls) for name, calls in scripts()}
+    files |= {
+        f"corpus/fmi3/seed-{name}": seeds_fmi3.write_script(calls)
+        for name, calls in seeds_fmi3.scripts()
+    }
     files |= {f"corpus/wire/seed-{name}": content for name, content in write_wire_seeds()}
+    files["corpus/plan/seed-arrays"] = with_script(seeds_fmi3.arrays(), "arrays")
+    files["plans/arrays/plan.bin"] = seeds_fmi3.arrays().data
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data
     files["plans/moving/plan.bin"] = moving().compile().data

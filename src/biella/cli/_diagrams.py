@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "export",
         _export,
-        "export a diagram or a mechanism as an FMI 2.0 FMU",
+        "export a diagram or a mechanism as an FMU",
         "biella export examples/01_first_loop.py -o loop.fmu --input ref",
         "a Python file that defines diagram() or system()",
     )
@@ -89,6 +89,20 @@ def add_commands(commands: Any) -> None:
         default="cs",
         help="co-simulation, model exchange, or both (default: cs)",
     )
+    export.add_argument(
+        "--fmi",
+        choices=["2", "2.0", "3", "3.0"],
+        default="2.0",
+        help="version of FMI (default: 2.0)",
+    )
+    export.add_argument(
+        "--local", action="append", default=[], metavar="PATH",
+        help="signal, or pattern of signals, that becomes a local variable; may be repeated",
+    )  # fmt: skip
+    export.add_argument(
+        "--about", action="append", default=[], metavar="KEY=TEXT",
+        help="author, version, license, copyright or description of the model; may be repeated",
+    )  # fmt: skip
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
     bind = add_command(
         commands,
@@ -193,6 +207,9 @@ def _export(options: argparse.Namespace) -> None:
         "parameters": None,
         "platforms": options.platforms,
         "sources": options.sources,
+        "version": options.fmi,
+        "local": options.local,
+        "about": dict(_read_text(item) for item in options.about),
         "kind": options.kind,
     }
     if options.parameter is not None:
@@ -208,6 +225,13 @@ def _export(options: argparse.Namespace) -> None:
         complain(f"compiling the engine for {name}; this takes a minute, once")
     model.export_fmu(target, **chosen)
     print(f"wrote {target}")
+
+
+def _read_text(item: str) -> tuple[str, str]:
+    key, equals, text = item.partition("=")
+    if not equals:
+        raise BiellaError(f"--about expects KEY=TEXT, such as license=MIT, got {item!r}.")
+    return key.strip(), text.strip()
 
 
 def _bind(options: argparse.Namespace) -> None:

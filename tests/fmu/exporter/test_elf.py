@@ -25,7 +25,8 @@ def test_only_fmi_and_engine_functions_are_seen_from_outside(crank: Exported) ->
     """-fvisibility=hidden: two FMUs in one process do not meet."""
     names = exported_symbols(crank.library.read_bytes())
     assert len([name for name in names if name.startswith("fmi2")]) == 44
-    assert [name for name in names if not re.match(r"(fmi2[A-Z]|bl_)", name)] == []
+    assert len([name for name in names if name.startswith("fmi3")]) == 75
+    assert [name for name in names if not re.match(r"(fmi[23][A-Z]|bl_)", name)] == []
 
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fmi3_calls import OK, Instance3, Unpacked3
 from lxml import etree
 
-from .conftest import OUTPUTS, STEPS, Exported, make_crank, run_engine
+from .conftest import OUTPUTS, STEPS, TICKS, Exported, make_crank, reference, run_engine
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 STRICT = ["-std=c11", "-O2", "-ffp-contract=off", *WARNINGS]
@@ -104,6 +105,50 @@ def test_the_build_description_fits_its_schema(crank: Exported) -> None:
     etree.XMLSchema(file=str(schema)).assertValid(tree)
     named = [element.get("name") for element in tree.iter("SourceFile")]
     assert named == [source_of(crank).name]
+
+
+@pytest.fixture(scope="module")
+def crank3(
+    tmp_path_factory: pytest.TempPathFactory, unpack: Callable[[Path], Exported]
+) -> Exported:
+    """The same as an FMI 3.0 FMU."""
+    path = tmp_path_factory.mktemp("crank3") / "crank.fmu"
+    return unpack(make_crank().export_fmu(path, inputs=["ref"], version="3.0"))
+
+
+@pytest.mark.parametrize("prefix", [[], ["-DFMI3_FUNCTION_PREFIX=my_"]], ids=["plain", "prefix"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_sources_of_fmi_3_compile_clean(
+    crank3: Exported, compiler: str, prefix: list[str], tmp_path: Path
+) -> None:
+    command = [need(compiler), *STRICT, "-O0", *prefix, "-c", str(source_of(crank3))]
+    subprocess.run([*command, "-o", "x.o"], check=True, cwd=tmp_path)
+    names = list_symbols(tmp_path / "x.o", "--extern-only", "--defined-only")
+    assert len(names) == 75  # all functions of FMI 3.0
+    start = "my_fmi3[A-Z]" if prefix else "fmi3[A-Z]"
+    assert [name for name in names if not re.match(start, name)] == []
+
+
+def test_sources_of_fmi_3_give_the_bits_of_the_engine(crank3: Exported, tmp_path: Path) -> None:
+    """Compiled as its build description says, without its resources."""
+    tree = etree.parse(crank3.folder / "sources" / "buildDescription.xml")
+    assert tree.getroot().get("fmiVersion") == "3.0"
+    (configuration,) = tree.iter("BuildConfiguration")
+    assert configuration.get("modelIdentifier") == "controlled_crank"
+    files = [element.get("name") for element in tree.iter("SourceFile")]
+    made = tmp_path / "made.so"
+    command = [need("gcc"), "-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run(
+        [*command, *files, "-lm", "-o", str(made)], check=True, cwd=crank3.folder / "sources"
+    )
+    fmu = Unpacked3(crank3.path, tmp_path / "unpacked")
+    one = Instance3(fmu, library=made, where=None).start()
+    rows = []
+    for n in range(STEPS):
+        one.set("ref", reference(n))
+        assert one.step((n + 1) * TICKS * 1e-3 - one.time)[0] == OK
+        rows.append(one.get("speed", "torque", "place"))
+    assert rows == run_engine()
 
 
 def test_sources_may_stay_at_home(tmp_path: Path, unpack: Callable[[Path], Exported]) -> None:

@@ -1,0 +1,74 @@
+"""Seeds of the target for FMI 3.0, and the plan with arrays that it instantiates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from biella import Diagram
+from biella.blocks import Selector, StateSpace
+from biella.fmu.exporter._variables import choose_local, list_variables
+from biella.scheduler.compile.plan._plan import Plan
+
+# Calls as fuzz_fmi3.c numbers them.
+CALLS = 24
+INSTANTIATE, FREE, ENTER, EXIT, EVENT_MODE, STEP_MODE, UPDATE, TERMINATE, RESET = range(9)
+REFUSED, LOG, DO_STEP, GET_REAL, GET_INTEGER, GET_BOOLEAN, SET_REAL, SET_INTEGER = range(9, 17)
+SET_BOOLEAN, SAVE, RESTORE, FREE_OR_SERIALIZE, SPOIL_OR_DESERIALIZE, ASK, TIME = range(17, 24)
+
+Calls = list[tuple[int, ...]]
+
+
+def arrays() -> Plan:
+    """A diagram with arrays of one and two dimensions, and a local one."""
+    d = Diagram("arrays", step=1e-3)
+    block = d.add(StateSpace(-np.eye(2), np.ones((2, 3)), np.eye(2), np.ones((2, 3))), name="ss")
+    d.connect(d.input("u", width=3), block)
+    d.connect(d.input("flags", width=2, kind="boolean"), d.add(Selector([1, 0]), "flag"))
+    d.output("y", block)
+    d.output("f", d["flag"])
+    plan = d.compile()
+    local = choose_local(plan, ["ss.y", "flag.y"])
+    found = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
+    return plan.with_variables(local, found)
+
+
+def scripts() -> Iterator[tuple[str, Calls]]:
+    """Yield sequences of (call, instance, its further bytes…)."""
+
+    def ready(n: int) -> Calls:
+        return [(INSTANTIATE, n, 0), (ENTER, n, 0, 0, 0), (EXIT, n), (STEP_MODE, n)]
+
+    def reads(n: int) -> Calls:
+        return [(call, n, 3, 0, 1, 2) for call in (GET_REAL, GET_INTEGER, GET_BOOLEAN)]
+
+    steps: Calls = [(DO_STEP, n, how) for how in (1, 2, 150, 245) for n in (0, 2, 3, 4)]
+    all_ready = [call for n in range(5) for call in ready(n)]
+    writes: Calls = [
+        (call, n, 1, k, 9)
+        for n in (0, 2)
+        for k in range(6)
+        for call in (SET_REAL, SET_INTEGER, SET_BOOLEAN)
+    ]
+    yield "life", [*ready(0), *steps, *reads(0), (TERMINATE, 0), (RESET, 0), *ready(0)[1:], *steps]
+    yield "values", [*ready(0)[:2], *ready(2), *writes, *reads(0), (EXIT, 0), *writes, *steps]
+    yield "arrays", [*ready(2), (SET_REAL, 2, 129, 3, 0, 9, 9, 9), (GET_REAL, 2, 130, 8, 0, 5),
+                     (GET_REAL, 2, 129, 6, 9), (ASK, 2, 5, *[5, 0, 1] * 4, 2, 3, 9)]  # fmt: skip
+    yield "events", [*ready(4), *[(DO_STEP, 4, k) for k in (130, 1, 7, 180, 7, 7)],
+                     (EVENT_MODE, 4), (SET_REAL, 4, 1, 0, 120), (UPDATE, 4, 0), (STEP_MODE, 4),
+                     *[(DO_STEP, 4, 7)] * 6]  # fmt: skip
+    yield "states", [*all_ready, (SAVE, 0, 0), (SAVE, 4, 1), *steps, (RESTORE, 0, 0),
+                     (RESTORE, 4, 1), (RESTORE, 2, 0), (FREE_OR_SERIALIZE, 0, 0, 0),
+                     (SPOIL_OR_DESERIALIZE, 0, 0, 2), (SPOIL_OR_DESERIALIZE, 0, 1, 1, 0, 9, 200),
+                     (SPOIL_OR_DESERIALIZE, 0, 0, 3), (RESTORE, 0, 3), (RESTORE, 0, 2),
+                     (FREE_OR_SERIALIZE, 0, 1, 0)]  # fmt: skip
+    odd: Calls = [(INSTANTIATE, 0, k) for k in range(1, 15)]
+    yield "odd", [*odd, (FREE, 0), *ready(0), (REFUSED, 0, 0), (LOG, 0, 3), (TIME, 0)]
+    ask: Calls = [(ASK, n, 5 + 64 * k, *[1, 0, 1] * 4, 1, 1, 9) for n in (0, 3) for k in range(4)]
+    yield "derivatives", [*ready(0)[:2], *ready(3), *ask, (EXIT, 0), *steps, *ask]
+
+
+def write_script(calls: Calls) -> bytes:
+    """Return a sequence of calls as fuzz_fmi3.c reads it."""
+    return b"".join(bytes([call + CALLS * n, *rest]) for call, n, *rest in calls)

@@ -53,7 +53,8 @@ typedef enum {
 enum { EXCHANGING = EVENT_MODE | CONTINUOUS_TIME };
 
 /* Which function may be called when, in co-simulation and in model exchange: FMI 2.0, 4.2.4 and 3.2.3. The standard does not let variables be read before initialization; tools
-   do it all the same, to show start values. Derivatives need a simulation that could go on. */
+   do it all the same, to show start values. Derivatives need a simulation that could go on. Discrete inputs may be set while a tool integrates,
+   which the standard does not allow: tools set all inputs alike, at trial times too. */
 static const bl_fmu_call FMI2_CALLS[] = {
     [FMI2_SET_DEBUG_LOGGING] = {"fmi2SetDebugLogging", {ANY_STATE, ANY_STATE}},
     [FMI2_SETUP_EXPERIMENT] = {"fmi2SetupExperiment", {INSTANTIATED, INSTANTIATED}},
@@ -66,9 +67,9 @@ static const bl_fmu_call FMI2_CALLS[] = {
     [FMI2_GET_BOOLEAN] = {"fmi2GetBoolean", {ANY_STATE, ANY_STATE}},
     [FMI2_GET_STRING] = {"fmi2GetString", {ANY_STATE, ANY_STATE}},
     [FMI2_SET_REAL] = {"fmi2SetReal", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EXCHANGING}},
-    [FMI2_SET_INTEGER] = {"fmi2SetInteger", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
-    [FMI2_SET_BOOLEAN] = {"fmi2SetBoolean", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
-    [FMI2_SET_STRING] = {"fmi2SetString", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EVENT_MODE}},
+    [FMI2_SET_INTEGER] = {"fmi2SetInteger", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EXCHANGING}},
+    [FMI2_SET_BOOLEAN] = {"fmi2SetBoolean", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EXCHANGING}},
+    [FMI2_SET_STRING] = {"fmi2SetString", {BEFORE_STEPS | STEPPING, BEFORE_STEPS | EXCHANGING}},
     [FMI2_GET_FMU_STATE] = {"fmi2GetFMUstate", {ANY_STATE, ANY_STATE}},
     [FMI2_SET_FMU_STATE] = {"fmi2SetFMUstate", {ANY_STATE, ANY_STATE}},
     [FMI2_FREE_FMU_STATE] = {"fmi2FreeFMUstate", {ANY_STATE, ANY_STATE}},

@@ -49,17 +49,19 @@ bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value) {
                                                     : "an output cannot be set");
         return FMU_ERROR;
     }
-    if (f->state == CONTINUOUS_TIME && (is_parameter || variable->kind != BL_REAL)) {
-        bl_fmu_log(f, FMU_ERROR, "variable %lld changes in event mode only", (long long)(variable - f->variables));
-        return FMU_ERROR;
-    }
     if (!isfinite(value) && !is_start(f, variable, value)) {
         bl_fmu_log(f, FMU_DISCARD, "a value is not finite, and is not the start value of variable %lld",
                    (long long)(variable - f->variables));
         return FMU_DISCARD;
     }
-    /* Importers set inputs at every step. One that stays as it is must not end a step of the solver that leads past the tick. */
+    /* Importers set inputs at every step. One that stays as it is must not end a step of the solver that leads past the tick or
+       fail. */
     if (memcmp(&f->values[variable->slot], &value, sizeof value) == 0) return FMU_OK;
+    if (f->state == CONTINUOUS_TIME && is_parameter) {
+        bl_fmu_log(f, FMU_ERROR, "variable %lld is a parameter: it changes in event mode only",
+                   (long long)(variable - f->variables));
+        return FMU_ERROR;
+    }
     f->values[variable->slot] = value;
     if (is_parameter) bl_touch(f->engine);
     else bl_touch_inputs(f->engine);

@@ -21,6 +21,7 @@ static const double ODE_HYSTERESIS = 1e-10; /* of the largest value of a crossin
 static const double ODE_LEAST = 1e-15; /* and at least this */
 static const double ODE_LARGEST = 1e100; /* a crossing function may be infinite */
 static const double ODE_LEAST_NOMINAL = 1e-9; /* a state that starts nearer to 0 has a nominal value of 1 */
+static const double ODE_SAME_TIME = 2e-9; /* relative */
 static const double ODE_LARGEST_TICK = 0x1p53;
 
 /* The numbers that are saved; the modes, the scales of the crossing functions and the nominal values follow. */
@@ -100,6 +101,11 @@ const double *bl_ode_states(const bl_engine *e) { return e->x; }
 double bl_ode_time(const bl_engine *e) { return e->ode->memory[ODE_TIME]; }
 void bl_ode_nominals(const bl_engine *e, double *nominals) {
     memcpy(nominals, e->ode->nominal, (size_t)e->layout.states * sizeof(double));
+}
+
+/* How far beside an event that is known in advance a solver may stop: tools take times that agree to nine digits for the same. */
+static double ode_slack(const bl_engine *e, double time) {
+    return fmin(bl_slack(e, time) + ODE_SAME_TIME * fabs(time), 0.1 * e->step);
 }
 
 static double ode_time_of(const bl_engine *e, double tick) { return e->start + tick * e->step; }
@@ -245,7 +251,7 @@ int bl_ode_start(bl_engine *e) {
 /* An event that is known in advance must not be passed: what happens there would be missing from then on. */
 static int ode_check_passed(bl_engine *e) {
     const double *memory = e->ode->memory;
-    if (memory[ODE_TIME] <= memory[ODE_NEXT_TIME] + bl_slack(e, memory[ODE_TIME])) return BL_OK;
+    if (memory[ODE_TIME] <= memory[ODE_NEXT_TIME] + ode_slack(e, memory[ODE_TIME])) return BL_OK;
     return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the step to t = %.12g passes the event at t = %.12g, where it has to end",
                    memory[ODE_TIME], memory[ODE_NEXT_TIME]);
 }
@@ -276,7 +282,7 @@ int bl_ode_enter_event(bl_engine *e) {
     if (memory[ODE_IN_EVENT] != 0.0) return BL_OK;
     int status = ode_check_passed(e);
     if (status != BL_OK) return status;
-    if (fabs(memory[ODE_TIME] - ode_time_of(e, memory[ODE_NEXT_TICK])) <= bl_slack(e, memory[ODE_TIME])) {
+    if (fabs(memory[ODE_TIME] - ode_time_of(e, memory[ODE_NEXT_TICK])) <= ode_slack(e, memory[ODE_TIME])) {
         ode_set_pending(e, true);
         ode_set_tick(e);
         e->minor_valid = e->outputs_valid = false;

@@ -1,0 +1,473 @@
+"""Model exchange call by call: when each function is allowed, states, derivatives, misuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_double
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import FMU2Model, FMU2Slave
+from fmpy.fmi3 import FMU3Model
+
+from biella import Diagram
+
+from .exchange_models import (
+    make_ball,
+    make_crank,
+    make_driven,
+    make_relay,
+    make_sampled,
+    make_stopping,
+)
+
+pytestmark = pytest.mark.engine
+
+Open = Callable[..., Any]
+TAKE = {"2.0": "newDiscreteStates", "3.0": "updateDiscreteStates"}
+DERIVE = {"2.0": "getDerivatives", "3.0": "getContinuousStateDerivatives"}
+
+
+class Tool:
+    """An importing tool: one instance, with arrays for states, derivatives and indicators."""
+
+    def __init__(self, path: Path, folder: str, version: str, messages: list[str]) -> None:
+        self.description = fmpy.read_model_description(str(path))
+        self.version = version
+        self.references = {v.name: v.valueReference for v in self.description.modelVariables}
+        make = FMU2Model if version == "2.0" else FMU3Model
+        self.fmu = make(
+            guid=self.description.guid,
+            unzipDirectory=folder,
+            modelIdentifier=self.description.modelExchange.modelIdentifier,
+            instanceName="tool",
+        )
+        self.nx = self.description.numberOfContinuousStates
+        self.nz = self.description.numberOfEventIndicators
+        self.messages = messages
+        self.instantiate()
+
+    def instantiate(self) -> None:
+        from fmpy import fmi2
+
+        if self.version == "2.0":
+            callbacks = fmi2.fmi2CallbackFunctions()
+            callbacks.logger = fmi2.fmi2CallbackLoggerTYPE(
+                lambda *args: self.messages.append(args[-1].decode())
+            )
+            callbacks.allocateMemory = fmi2.fmi2CallbackAllocateMemoryTYPE(fmi2.calloc)
+            callbacks.freeMemory = fmi2.fmi2CallbackFreeMemoryTYPE(fmi2.free)
+            self.callbacks = callbacks
+            self.fmu.instantiate(callbacks=callbacks)
+        else:
+            self.fmu.instantiate(logMessage=lambda *args: self.messages.append(args[-1].decode()))
+
+    def said(self, text: str) -> bool:
+        """Whether the last message has a text; FMPy gets only the format of those of FMI 2.0."""
+        return text in self.messages[-1] or self.messages[-1] == "%s"
+
+    def initialize(self, tolerance: float | None = None) -> None:
+        if self.version == "2.0":
+            self.fmu.setupExperiment(startTime=0.0, tolerance=tolerance)
+            self.fmu.enterInitializationMode()
+        else:
+            self.fmu.enterInitializationMode(startTime=0.0, tolerance=tolerance)
+        self.fmu.exitInitializationMode()
+
+    def take_event(self) -> tuple[Any, ...]:
+        return tuple(getattr(self.fmu, TAKE[self.version])())
+
+    def start(self) -> None:
+        self.initialize()
+        self.take_event()
+        self.fmu.enterContinuousTimeMode()
+
+    def read(self, *names: str) -> list[float]:
+        references = [self.references[name] for name in names]
+        get = self.fmu.getReal if self.version == "2.0" else self.fmu.getFloat64
+        return [float(v) for v in get(references)]
+
+    def write(self, name: str, value: float) -> None:
+        put = self.fmu.setReal if self.version == "2.0" else self.fmu.setFloat64
+        put([self.references[name]], [value])
+
+    def array(self, function: str, count: int) -> np.ndarray:
+        values = (c_double * count)()
+        getattr(self.fmu, function)(values, count)
+        return np.array(values)
+
+    @property
+    def states(self) -> np.ndarray:
+        return self.array("getContinuousStates", self.nx)
+
+    @states.setter
+    def states(self, x: np.ndarray) -> None:
+        self.fmu.setContinuousStates((c_double * self.nx)(*x), self.nx)
+
+    @property
+    def derivatives(self) -> np.ndarray:
+        return self.array(DERIVE[self.version], self.nx)
+
+    @property
+    def indicators(self) -> np.ndarray:
+        return self.array("getEventIndicators", self.nz)
+
+    def integrate(self, until: float, t: float = 0.0, step: float = 1e-3) -> float:
+        """Forward Euler without events; return where it stopped: at a sign, or `until`."""
+        signs = self.indicators > 0
+        count = round((until - t) / step)
+        for n in range(count):
+            x = self.states + step * self.derivatives
+            now = t + (n + 1) * step
+            self.fmu.setTime(now)
+            self.states = x
+            self.fmu.completedIntegratorStep()
+            if ((self.indicators > 0) != signs).any():
+                return now
+        return until
+
+
+@pytest.fixture(params=["2.0", "3.0"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Diagram, str], tuple[Path, str]]:
+    """Export a diagram once for each version; return the FMU and its folder."""
+    written: dict[tuple[str, str], tuple[Path, str]] = {}
+    root = tmp_path_factory.mktemp("calls")
+
+    def write(diagram: Diagram, version: str) -> tuple[Path, str]:
+        key = (diagram.name, version)
+        if key not in written:
+            path = root / f"{'_'.join(key)}.fmu"
+            diagram.export_fmu(path, kind="me", version=version, sources=False)
+            written[key] = path, fmpy.extract(str(path), str(path.with_suffix("")))
+        return written[key]
+
+    return write
+
+
+@pytest.fixture
+def open_tool(export: Callable[[Diagram, str], tuple[Path, str]], version: str) -> Iterator[Open]:
+    opened: list[Tool] = []
+
+    def make(diagram: Diagram) -> Tool:
+        opened.append(Tool(*export(diagram, version), version, []))
+        return opened[-1]
+
+    yield make
+    for tool in opened:
+        tool.fmu.freeInstance()
+
+
+def state_of(tool: Tool, state: str) -> None:
+    """Bring an instance that was just made into a state of its life."""
+    if state == "instantiated":
+        return
+    if state == "initialization mode":
+        if tool.version == "2.0":
+            tool.fmu.setupExperiment(startTime=0.0)
+        tool.fmu.enterInitializationMode()
+        return
+    tool.initialize()
+    if state == "event mode":
+        return
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    if state == "terminated":
+        tool.fmu.terminate()
+
+
+STATES = (
+    "instantiated",
+    "initialization mode",
+    "event mode",
+    "continuous-time mode",
+    "terminated",
+)
+EVENT, CONTINUOUS, BOTH = {STATES[2]}, {STATES[3]}, {STATES[2], STATES[3]}
+KNOWN = {STATES[1], *BOTH, STATES[4]}
+ALLOWED: dict[str, tuple[set[str], Callable[[Tool], object]]] = {
+    "SetTime": (BOTH, lambda tool: tool.fmu.setTime(0.0)),
+    "SetContinuousStates": (CONTINUOUS, lambda tool: setattr(tool, "states", [0.5, 0.25])),
+    "EnterContinuousTimeMode": (EVENT, lambda tool: enter_continuous(tool)),
+    "CompletedIntegratorStep": (CONTINUOUS, lambda tool: tool.fmu.completedIntegratorStep()),
+    "NewDiscreteStates": (EVENT, lambda tool: tool.take_event()),
+    "GetDerivatives": (KNOWN, lambda tool: tool.derivatives),
+    "GetEventIndicators": (KNOWN, lambda tool: tool.indicators),
+    "GetContinuousStates": (KNOWN, lambda tool: tool.states),
+    "GetNominalsOfContinuousStates": (
+        {*KNOWN, STATES[0]},
+        lambda tool: tool.array("getNominalsOfContinuousStates", tool.nx),
+    ),
+    "Terminate": (BOTH, lambda tool: tool.fmu.terminate()),
+    "GetReal": (set(STATES), lambda tool: tool.read("x_out")),
+    "SetReal": ({STATES[0], STATES[1], *BOTH}, lambda tool: tool.write("u", 0.5)),
+    "tunable parameter": (
+        {STATES[0], STATES[1], *EVENT},
+        lambda tool: tool.write("k.k", 3.0),
+    ),
+    "state by reference": (set(), lambda tool: tool.write("states.x.x", 3.0)),
+}
+
+
+def enter_continuous(tool: Tool) -> None:
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+
+
+@pytest.mark.parametrize("call", ALLOWED)
+@pytest.mark.parametrize("state", STATES)
+def test_each_call_is_allowed_where_the_standard_says(
+    open_tool: Open, state: str, call: str
+) -> None:
+    tool = open_tool(make_driven())
+    state_of(tool, state)
+    states, do = ALLOWED[call]
+    if state in states:
+        do(tool)
+        return
+    with pytest.raises(FMICallException):
+        do(tool)
+    assert tool.messages
+
+
+def test_an_event_must_be_taken_before_integration_goes_on(open_tool: Open) -> None:
+    tool = open_tool(make_driven())
+    tool.initialize()
+    with pytest.raises(FMICallException):
+        tool.fmu.enterContinuousTimeMode()
+    assert tool.said("has not been taken")
+
+
+def test_an_fmu_for_one_kind_makes_no_instance_of_the_other(tmp_path: Path) -> None:
+    for kind, other in (("me", "CoSimulation"), ("cs", "ModelExchange")):
+        path = make_driven().export_fmu(tmp_path / f"{kind}.fmu", kind=kind)
+        description = fmpy.read_model_description(str(path))
+        assert (description.coSimulation is None) == (kind == "me")
+        assert (description.modelExchange is None) == (kind == "cs")
+        offered = description.coSimulation or description.modelExchange
+        make = FMU2Slave if other == "CoSimulation" else FMU2Model
+        fmu = make(
+            guid=description.guid,
+            unzipDirectory=fmpy.extract(str(path), str(tmp_path / f"{kind}_folder")),
+            modelIdentifier=offered.modelIdentifier,
+            instanceName="other",
+        )
+        with pytest.raises(Exception, match="instantiate"):
+            fmu.instantiate()
+
+
+def test_indicators_are_positive_after_an_event_and_do_not_fire_again(open_tool: Open) -> None:
+    """Right after a rebound the ball is at its limit: the crossing function is 0 there."""
+    tool = open_tool(make_ball())
+    tool.start()
+    assert (tool.indicators > 0).all()
+    now = tool.integrate(1.0)
+    assert now < 0.5
+    x = tool.states
+    assert x[0] < 0 and x[1] < 0
+    tool.fmu.enterEventMode()
+    outcome = tool.take_event()
+    assert [bool(v) for v in outcome[:5]] == [False, False, False, True, False]
+    tool.fmu.enterContinuousTimeMode()
+    np.testing.assert_allclose(tool.states, [0.0, -0.8 * x[1]], rtol=1e-14)
+    assert (tool.indicators > 0).all()
+    assert tool.integrate(now + 0.1, now) == now + 0.1
+
+
+def test_a_tick_commits_once_and_shows_outputs_before(open_tool: Open) -> None:
+    """At a sample hit, outputs are those of the tick before and after the update."""
+    tool = open_tool(make_sampled())
+    tool.initialize()
+    assert tool.read("gain_out", "delay_out") == [5.0, 0.0]
+    outcome = tool.take_event()
+    assert bool(outcome[4]) and outcome[5] == pytest.approx(0.05, abs=1e-15)
+    tool.fmu.enterContinuousTimeMode()
+    tool.fmu.setTime(0.05)
+    tool.states = np.array([0.75])
+    assert tool.read("gain_out") == [5.0]
+    tool.fmu.enterEventMode()
+    assert tool.read("gain_out") == [3.75]
+    outcome = tool.take_event()
+    assert outcome[5] == pytest.approx(0.1, abs=1e-15)
+    assert tool.take_event()[5] == pytest.approx(0.1, abs=1e-15)
+    assert tool.read("gain_out", "delay_out") == [3.75, 0.0]
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives == pytest.approx([-3.75])
+
+
+def test_a_time_event_must_not_be_passed(open_tool: Open) -> None:
+    tool = open_tool(make_sampled())
+    tool.start()
+    tool.fmu.setTime(0.07)
+    with pytest.raises(FMICallException):
+        tool.fmu.enterEventMode()
+    assert tool.said("passes the event at t = 0.05")
+
+
+def test_termination_is_reported(open_tool: Open) -> None:
+    tool = open_tool(make_stopping())
+    tool.start()
+    tool.fmu.setTime(1e-3)
+    tool.states = np.array([1.0])
+    tool.fmu.enterEventMode()
+    assert bool(tool.take_event()[1])
+    tool.fmu.terminate()
+
+
+def test_a_failed_evaluation_is_discarded_and_may_be_repeated(open_tool: Open) -> None:
+    tool = open_tool(make_driven())
+    tool.start()
+    good = tool.derivatives
+    tool.states = np.array([1e300, 1e300])
+    with pytest.raises(FMICallException):
+        _ = tool.derivatives
+    tool.states = np.array([0.5, 0.25])
+    np.testing.assert_array_equal(tool.derivatives, good)
+
+
+@pytest.mark.parametrize("make", [make_relay, make_ball, make_crank, make_sampled])
+def test_saved_states_continue_with_the_same_bits(open_tool: Open, make: Any) -> None:
+    """Also with a mode that the present values would decide otherwise: beyond a crossing."""
+    tool = open_tool(make())
+    tool.start()
+    until = 0.049 if make is make_sampled else 0.52
+    now = tool.integrate(until)
+    save = tool.fmu.getFMUstate if tool.version == "2.0" else tool.fmu.getFMUState
+    restore = tool.fmu.setFMUstate if tool.version == "2.0" else tool.fmu.setFMUState
+    state = save()
+
+    def go_on() -> list[np.ndarray]:
+        found = [tool.states, tool.derivatives, tool.indicators]
+        tool.fmu.enterEventMode()
+        tool.take_event()
+        tool.fmu.enterContinuousTimeMode()
+        tool.integrate(now + (1e-3 if make is make_sampled else 0.05), now)
+        return [*found, tool.states, tool.derivatives, tool.indicators]
+
+    first = go_on()
+    restore(state)
+    for one, other in zip(first, go_on(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    if tool.version == "2.0":
+        data = tool.fmu.serializeFMUstate(state)
+        tool.fmu.setFMUstate(tool.fmu.deSerializeFMUstate(data))
+        for one, other in zip(first, go_on(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        damaged = bytearray(data)
+        damaged[-1] ^= 0x40
+        with pytest.raises(FMICallException):
+            tool.fmu.setFMUstate(tool.fmu.deSerializeFMUstate(bytes(damaged)))
+
+
+@pytest.mark.parametrize("mode", ["event mode", "continuous-time mode"])
+def test_directional_derivatives_against_differences(open_tool: Open, mode: str) -> None:
+    """x' = u² - x y, y' = 3·[u > 1] - k y + b: df/d(x, y, u), exact, and of an output."""
+    tool = open_tool(make_driven())
+    tool.initialize()
+    tool.take_event()
+    if mode == "continuous-time mode":
+        tool.fmu.enterContinuousTimeMode()
+        tool.fmu.setTime(0.3)
+        tool.states = np.array([0.7, -0.4])
+    x, y = tool.states
+    tool.write("u", 0.8)
+    r = tool.references
+    unknowns = [r["der(states.x.x)"], r["der(states.y.x)"], r["sum"]]
+    knowns = [r["states.x.x"], r["states.y.x"], r["u"]]
+    derive = (
+        tool.fmu.getDirectionalDerivative
+        if tool.version == "2.0"
+        else lambda u, k, s: tool.fmu.getDirectionalDerivative(u, k, s, len(u))
+    )
+    matrix = np.array(
+        [derive(unknowns, knowns, [float(i == k) for i in range(3)]) for k in range(3)]
+    ).T
+    expected = [[-y, -x, 2 * 0.8], [0.0, -2.0, 0.0], [y, x, 1.0]]
+    np.testing.assert_allclose(matrix, expected, atol=1e-9)
+    np.testing.assert_array_equal(tool.states, [x, y])
+
+
+def test_directional_derivatives_of_a_mechanism(open_tool: Open) -> None:
+    tool = open_tool(make_crank())
+    tool.start()
+    tool.integrate(0.2)
+    r = tool.references
+    names = [v.name for v in tool.description.modelVariables if v.name.startswith("states.")]
+    unknowns = [r[f"der({name})"] for name in names]
+    x = tool.states
+    for k, name in enumerate(names):
+        if tool.version == "2.0":
+            column = tool.fmu.getDirectionalDerivative(unknowns, [r[name]], [1.0])
+        else:
+            column = tool.fmu.getDirectionalDerivative(unknowns, [r[name]], [1.0], len(unknowns))
+        ends = []
+        for size in (1e-6, -1e-6):
+            moved = x.copy()
+            moved[k] += size
+            tool.states = moved
+            ends.append(tool.derivatives)
+        tool.states = x
+        slope = (ends[0] - ends[1]) / 2e-6
+        # Central differences: h² f'''/6 and rounding, 1e-16/1e-6, of derivatives of up to 1e3.
+        np.testing.assert_allclose(column, slope, rtol=1e-5, atol=1e-5 * max(1, abs(slope).max()))
+
+
+def test_states_and_derivatives_are_variables(open_tool: Open) -> None:
+    tool = open_tool(make_driven())
+    tool.start()
+    tool.states = np.array([0.75, -1.0])
+    assert tool.read("states.x.x", "states.y.x") == [0.75, -1.0]
+    names = ["der(states.x.x)", "der(states.y.x)"]
+    np.testing.assert_array_equal(tool.read(*names), tool.derivatives)
+    if tool.version == "3.0":
+        names = [n for n in tool.references if n.startswith("event_indicators")]
+        assert len(names) == tool.nz
+        np.testing.assert_array_equal(tool.read(*names), tool.indicators)
+        count = fmpy.fmi3.c_size_t() if hasattr(fmpy.fmi3, "c_size_t") else None
+        if count is not None:
+            tool.fmu.fmi3GetNumberOfContinuousStates(tool.fmu.component, byref(count))
+            assert count.value == tool.nx
+            tool.fmu.fmi3GetNumberOfEventIndicators(tool.fmu.component, byref(count))
+            assert count.value == tool.nz
+
+
+def test_a_reset_instance_starts_over(open_tool: Open) -> None:
+    tool = open_tool(make_ball())
+    tool.start()
+    first = tool.integrate(1.0)
+    x = tool.states
+    tool.fmu.reset()
+    tool.start()
+    assert tool.integrate(1.0) == first
+    np.testing.assert_array_equal(tool.states, x)
+
+
+def test_a_parameter_changes_in_an_event(open_tool: Open) -> None:
+    tool = open_tool(make_driven())
+    tool.start()
+    assert tool.derivatives[1] == -0.5
+    tool.fmu.enterEventMode()
+    tool.write("k.k", 4.0)
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives[1] == -1.0
+
+
+def test_co_simulation_of_an_fmu_for_both_kinds_has_states_too(tmp_path: Path) -> None:
+    path = make_driven().export_fmu(tmp_path / "a.fmu", kind="both")
+    names = ["states.x.x", "der(states.x.x)", "x_out"]
+    rows = fmpy.simulate_fmu(
+        str(path), fmi_type="CoSimulation", stop_time=0.5, output_interval=0.01, output=names
+    )
+    np.testing.assert_array_equal(rows["states.x.x"], rows["x_out"])
+    slope = np.gradient(rows["x_out"], rows["time"])[1:-1]
+    # Central differences: h² x'''/6 with h = 1e-2 s.
+    np.testing.assert_allclose(rows["der(states.x.x)"][1:-1], slope, atol=1e-4)

@@ -14,8 +14,9 @@ from ...scheduler.engine._engine import (
     restore_float_control,
 )
 from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
-from ._interface import Description, Group, Interface
+from ._interface import Description, Interface
 from ._options import Options
+from ._variables import Group
 
 _WARNING, _DISCARD = 1, 2
 _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # kinds of status in FMI 2.0
@@ -28,7 +29,7 @@ class PyfmiFmu(AbstractCalledFmu):
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
     ) -> None:
         super().__init__(description, interface, input_values, options)

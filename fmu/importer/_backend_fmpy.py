@@ -22,7 +22,7 @@ from ...scheduler.engine._engine import (
     keep_float_control,
     restore_float_control,
 )
-from ._archive import Folder, provide_binary
+from ._archive import Folder, provide_binary, require_single_instance
 from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
 from ._interface import Description, Interface
 from ._options import Options
@@ -75,6 +75,7 @@ class FmpySession(AbstractSnapshots):
         self.fmu: Any = None
         archive = block.description.archive
         self.folder = Folder.acquire(archive)
+        require_single_instance(self.model, self.folder, block.external_name)
         with contextlib.suppress(FmuError):  # FMPy reports a missing binary when it is loaded
             kind = self.model.coSimulation or self.model.modelExchange
             provide_binary(self.folder.path, archive, kind.modelIdentifier)

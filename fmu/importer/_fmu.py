@@ -18,7 +18,7 @@ from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
 from ...scheduler.engine._engine import OK, Instance
 from ...scheduler.engine._library import contract, library
-from ._archive import Folder, find_binary, read_archive
+from ._archive import Folder, find_binary, read_archive, require_single_instance
 from ._feedthrough import override_feedthrough
 from ._interface import (
     Description,
@@ -303,12 +303,8 @@ class AttachedFmu:
         binary = find_binary(archive, model.coSimulation.modelIdentifier)
         self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
+        require_single_instance(model, self.folder, block.external_name)
         try:
-            if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
-                raise FmuError(
-                    f"{block.external_name} can be instantiated only once per process and is "
-                    f"already instantiated. Use isolate=True for the others."
-                )
             path = self.folder.path.joinpath(*binary.split("/"))
             self._attach(block, path)
         except BaseException:

@@ -21,7 +21,7 @@
 #define BL_API __attribute__((visibility("default")))
 #endif
 
-#define BL_PLAN_VERSION 3
+#define BL_PLAN_VERSION 2
 
 /* A time that is this part of a base step beside a tick is that tick. */
 #define BL_GRID_TOLERANCE 1e-6

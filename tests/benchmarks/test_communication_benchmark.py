@@ -12,14 +12,14 @@ from scipy.integrate import solve_ivp
 
 pytestmark = pytest.mark.engine
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "studies"
 
 
 @pytest.mark.filterwarnings("ignore::biella.errors.CouplingWarning")
 @pytest.mark.parametrize("number", [0, 1])
 def test_adaptive_steps_are_fewer_at_equal_error(number):
     """Rejected steps count, and so do the steps of members that iterations repeat."""
-    from communication import CASES, compare
+    from studies.communication import CASES, compare
 
     case = CASES[number]
     ((_, adaptive, fixed),) = compare(case, [1e-3], [2, 4, 8, 16, 32, 64])
@@ -34,7 +34,7 @@ def test_adaptive_steps_are_fewer_at_equal_error(number):
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_closed_form_is_that_of_the_equations(number):
     """As the papers state them, integrated by scipy."""
-    from communication import CASES, exact
+    from studies.communication import CASES, exact
 
     case = CASES[number]
     m1, m2 = case.masses
@@ -59,7 +59,7 @@ def test_the_closed_form_is_that_of_the_equations(number):
 
 def test_a_fixed_run_with_the_same_error_is_interpolated():
     """Second order: a hundredth of the error takes ten times the steps."""
-    from communication import Run, _match
+    from studies.communication import Run, _match
 
     fixed = [Run(1e-2, 100, 200), Run(1e-4, 1000, 2000)]
     assert _match(fixed, 1e-3).steps == pytest.approx(100 * np.sqrt(10))

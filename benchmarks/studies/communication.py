@@ -1,6 +1,6 @@
 """Adaptive communication steps against fixed ones: how many two cases need for equal errors.
 
-    python benchmarks/communication.py [--quick] [--fmu]
+    python benchmarks/studies/communication.py [--quick] [--fmu]
 
 - *Quarter car*: a wheel of 40 kg on a tire, excited by a road step of 0.1 m, and a chassis of
   400 kg on a spring and a damper: the benchmark of Sadjina, Kyllingstad, Skjong and Pedersen
@@ -217,7 +217,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", CouplingWarning)  # of energies that long fixed steps create
     tolerances = (1e-3, 1e-4) if options.quick else (1e-2, 1e-3, 1e-4, 1e-5)
-    divisions = tuple(2**n for n in range(1, 8 if options.quick else 10))
+    divisions = tuple(2**n for n in range(1, 9 if options.quick else 10))
     for case in CASES:
         print(
             f"\n{case.name}: {case.method}, extrapolation {case.extrapolation}, base step "

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import pytest
@@ -14,6 +17,22 @@ import pytest
 from biella import Diagram
 from biella.blocks import Constant, Gain, Integrator, Saturation, Sum, UnitDelay
 from biella.blocks.multibody.mechanisms import slider_crank
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("[0-9][0-9]_*.py"))
+DEVICES = {"15_hil_serial", "24_four_bindings"}
+"""Examples that import a board's firmware, which needs a compiler for boards."""
+
+
+def load(path: Path) -> Any:
+    """Return what an example defines: a diagram or a mechanism."""
+    spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    make = getattr(module, "diagram", None) or module.system
+    return make()
+
 
 OUTPUTS = ["speed", "torque", "place[0]", "place[1]", "place[2]"]
 STEPS, TICKS = 200, 10

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,22 +16,7 @@ from biella.blocks import Gain, StateMachine, Sum
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.fmu.exporter._platforms import platform_tuple, this_platform
 
-from .conftest import lag, make_crank, read_xml
-
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("[0-9][0-9]_*.py"))
-DEVICES = {"15_hil_serial", "24_four_bindings"}
-"""Examples that import a board's firmware, which needs a compiler for boards."""
-
-
-def load(path: Path) -> Any:
-    """Return what an example defines: a diagram or a mechanism."""
-    spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    make = getattr(module, "diagram", None) or module.system
-    return make()
+from .conftest import DEVICES, EXAMPLES, lag, load, make_crank, read_xml
 
 
 def run(path: Path, steps: int = 20) -> dict[str, np.ndarray]:

@@ -312,9 +312,11 @@ class CouplingReport:
 
 
 def _describe_communication(item: Mapping[str, Any]) -> str:
+    tolerance = item["coupling_tolerance"]
+    wanted = f" for a tolerance of {tolerance:g}" if tolerance else ", as others need"
     line = (
-        f"  {item['communication_steps']:.0f} communication steps for a tolerance of "
-        f"{item['coupling_tolerance']:g}, {item['rejected']:.0f} rejected, "
+        f"  {item['communication_steps']:.0f} communication steps{wanted}, "
+        f"{item['rejected']:.0f} rejected, "
         f"{item['sweeps']:.0f} steps of each member; above the tolerance in "
         f"{item['exceeded']:.0f} base steps"
     )

@@ -147,6 +147,10 @@ class Describer:
     def _describe_coupling(self, n: int, coupling: Component, memory: int) -> dict[str, Any]:
         """Return the settings of a coupling, and which of its values are signals."""
         layout, how = self.layout, coupling.how
+        # Those that take the same communication steps.
+        same = [c for c in layout.couplings if c.is_adaptive and c.group == coupling.group]
+        together = same or [coupling]
+        deciding = [c for c in together if c.how.is_adaptive] or together
         paths = [
             "states" if m.node == STATES else self.flat.blocks[m.node].path
             for m in coupling.members
@@ -212,7 +216,8 @@ class Describer:
             "extrapolation": how.extrapolation,
             "tolerance": how.tolerance, "limit": how.iterations, "period": coupling.period,
             "coupling_tolerance": how.coupling_tolerance if coupling.is_adaptive else 0.0,
-            "divisions": 2**coupling.halvings, "rolls_back": coupling.rolls_back,
+            "divisions": 2 ** min(c.halvings for c in deciding),
+            "rolls_back": all(c.rolls_back for c in together),
             "slot": slot, "elements": coupling.element_count, "signals": signals, "bonds": bonds,
             "ports": ports,
         }  # fmt: skip

@@ -67,6 +67,7 @@ RUN = """
 import ctypes, json, os
 from biella import Diagram
 from biella.blocks import Expression, Gain, Integrator, Relay, Sine, Sum
+from biella.blocks.multibody import System
 from biella.scheduler.run._error_sampling import Sampler, why_not
 
 counter = ctypes.CDLL(os.environ["COUNTER"])
@@ -99,6 +100,16 @@ def line(**options):
         d.connect(s, x)
     return d
 
+def coupled(**options):
+    s = System("mass", (0, 0), planar=True)
+    body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
+    s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
+    s.force("push", body.marker("end"), (0.0, 0.0))
+    d = Diagram(step=0.1, extrapolation=1, coupling_tolerance=1e-4, **options)
+    plant = d.add(s.block(["push.force.x"], ["slide.displacement"], mode="internal"), "plant")
+    d.chain(plant, d.add(Expression("-30 * u", unit="N"), "spring"), plant["push.force.x"])
+    return d
+
 found = {}
 for name, diagram in {
     "events": relay(solver="rk4"),
@@ -109,6 +120,8 @@ for name, diagram in {
     "sparse, radau5": line(solver="radau5", tolerance=1e-6),
     "sparse, radau5, fixed": line(solver="radau5"),
     "sparse, trapezoidal": line(solver="trapezoidal"),
+    "adaptive communication": coupled(),
+    "adaptive communication, iterated": coupled(coupling="newton"),
 }.items():
     plan = diagram.compile()
     instance = plan.instantiate()

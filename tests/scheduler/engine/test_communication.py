@@ -154,6 +154,24 @@ def test_members_upstream_are_advanced_with_the_others(method: str) -> None:
     assert both[0]["communication_steps"] == both[1]["communication_steps"] > 100
 
 
+@pytest.mark.filterwarnings("ignore:gauss-seidel is equivalent to jacobi")
+def test_one_tolerance_of_a_group_is_that_of_all() -> None:
+    """Its bound and its lack of rollback too; blocks without a tolerance follow."""
+    d = chain(0.1, extrapolation=1)
+    d.couple("a", halvings=0)
+    d.couple("b", coupling_tolerance=1e-4, halvings=7)
+    a, b = d.compile().couplings
+    assert (a["coupling_tolerance"], b["coupling_tolerance"]) == (0.0, 1e-4)
+    assert a["divisions"] == b["divisions"] == 128 and a["rolls_back"] and b["rolls_back"]
+    report = simulate(d, 1.0).coupling_report()
+    assert report.couplings[0]["communication_steps"] == report.couplings[1]["communication_steps"]
+    assert "communication steps, as others need, " in str(report)
+    assert "communication steps for a tolerance of 0.0001, " in str(report)
+    vars(d["a"])["can_roll_back"] = False
+    assert not any(item["rolls_back"] for item in d.compile().couplings)
+    assert simulate(d, 1.0).coupling_report().couplings[1]["rejected"] == 0
+
+
 def test_independent_couplings_take_steps_of_their_own() -> None:
     d = two_masses(step=0.1, extrapolation=1, coupling_tolerance=1e-4)
     slow = d.add(mass(1), "slow")

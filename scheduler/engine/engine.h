@@ -244,12 +244,13 @@ struct bl_engine {
     bl_block **eventful; /* blocks that change their state at an event */
     bl_block **settling; /* blocks that note what they have reached before it */
     bl_block **timed; /* blocks with instants that are known in advance */
+    bl_block **ticking; /* blocks with events at ticks: `tick_event` */
     bl_block **rated; /* blocks whose crossing functions depend on the rates of change of their inputs, */
     double ***rated_u1; /* these rates of each */
     double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
-    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, rated_count, idle_count;
+    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, ticking_count, rated_count, idle_count;
     int64_t crossing_count, event_capacity;
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
@@ -283,6 +284,7 @@ struct bl_engine {
     double *step_start; /* states at the start of the step being tried */
     double instant; /* the next instant known in advance; -INFINITY: to be asked for */
     int32_t instant_block;
+    int32_t requesting_block, requested_crossing; /* an event that `project` requested; -1: none */
     bl_event *events; /* of the tick that was committed last */
     int64_t event_count;
     bl_log_mark unfinished; /* where the tick began that failed or stopped, */
@@ -377,6 +379,8 @@ static inline bool bl_due(const bl_engine *e, int32_t rate, int32_t guard) {
 /* events.c */
 /* Integrates x from t to t + h with internal steps: under error control, where events are located and taken. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h);
+/* Lets blocks change their state at the tick t, where all outputs are known, until nothing changes. */
+int bl_take_tick_events(bl_engine *e, double t);
 /* Marks the log of events, and takes back what was noted and counted since. */
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark);
 void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);

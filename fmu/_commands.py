@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..errors import FmuError, name_list, suggest
 from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.results._result import Result
 from ..scheduler.run._simulate import simulate
-from .importer._archive import platform_names, read_archive
+from .importer._archive import find_binary, platform_names, read_archive
 from .importer._fmu import Fmu
 from .importer._interface import Description, Scalar, read_description, require_fmpy
 
@@ -34,6 +35,7 @@ _CAPABILITIES = (
 _HEADINGS = ("name", "type", "variability", "start", "unit", "depends on", "description")
 _SHOWN = 30
 _STEPS = 500  # of a run whose FMU suggests none
+_LARGEST_RECORD = 100  # variables of an FMU without outputs
 
 
 def describe_fmu(path: Path, everything: bool = False) -> Lines:
@@ -155,28 +157,54 @@ def _cells(description: Description, scalar: Scalar) -> list[str]:
     ]
 
 
-def find_problems(path: Path) -> list[str]:
-    """Return what is wrong with an FMU file: the archive, and what FMPy's validation finds."""
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is wrong with an FMU file: errors prevent a run, warnings do not."""
+
+    errors: list[str]
+    warnings: list[str]
+
+
+def check_fmu(path: Path) -> Findings:
+    """Return what is wrong with an FMU file, by FMPy's checks and ours."""
     archive = read_archive(path)
     require_fmpy(f"validate `{path.name}`")
+    try:
+        description = read_description(archive)
+    except FmuError as error:
+        return Findings([str(error)], list(archive.findings))
+    errors, warnings = _check_binaries(description)
     from fmpy.validation import validate_fmu
 
-    problems = [str(problem) for problem in validate_fmu(str(path))]
-    try:
-        model = read_description(archive, validate=False).model
-    except FmuError as error:
-        return problems or [str(error)]
-    for interface in (model.coSimulation, model.modelExchange):
-        if interface is None:
-            continue
+    known = _without_lines(description.findings)
+    further = [p for p in map(str, validate_fmu(str(path))) if not _without_lines([p]) & known]
+    warnings = [*description.findings, *further, *warnings]
+    return Findings(errors, list(dict.fromkeys(warnings)))
+
+
+def _without_lines(problems: Iterable[str]) -> set[str]:
+    """Return problems without their place in the file, which each check states in its own way."""
+    return {re.sub(r"^(line \d+|\w+ \(line \d+, column \d+\)): ", "", text) for text in problems}
+
+
+def _check_binaries(description: Description) -> tuple[list[str], list[str]]:
+    """Return errors for this platform, and warnings for the others."""
+    archive, model = description.archive, description.model
+    errors, warnings = [], []
+    interfaces = [i for i in (model.coSimulation, model.modelExchange) if i is not None]
+    if not interfaces:
+        errors.append("it supports neither co-simulation nor model exchange.")
+    for interface in interfaces:
+        name = interface.modelIdentifier
+        try:
+            find_binary(archive, name)
+        except FmuError as error:
+            errors.append(str(error))
         for folder in archive.platforms:
             there = [m for m in archive.members if m.startswith(f"binaries/{folder}/")]
-            name = interface.modelIdentifier
-            if not any(Path(m).stem == name for m in there):
-                problems.append(f"binaries/{folder} has no library `{name}`.")
-    if not archive.platforms and not any(m.startswith("sources/") for m in archive.members):
-        problems.append("it has neither binaries nor sources.")
-    return list(dict.fromkeys(problems))
+            if folder not in platform_names() and not any(Path(m).stem == name for m in there):
+                warnings.append(f"binaries/{folder} has no library `{name}`.")
+    return list(dict.fromkeys(errors)), warnings
 
 
 def simulate_fmu_file(
@@ -202,10 +230,13 @@ def simulate_fmu_file(
     description = read_description(read_archive(path), validate)
     first = start if start is not None else description.experiment_time("startTime", 0.0)
     last = stop if stop is not None else description.experiment_time("stopTime", first + 1.0)
+    if stop is None and last <= first:  # what the FMU suggests is not a time span
+        last = first + 1.0
     step = step or description.step_size or _round_step((last - first) / _STEPS)
     name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
     name = name if name[:1].isalpha() else f"fmu_{name}"
     diagram = Diagram(path.stem, step=step, start_time=first)
+    outputs = outputs or _local_variables(description)
     block = Fmu(
         path,
         period=step,
@@ -223,6 +254,18 @@ def simulate_fmu_file(
     if not block.outputs:
         raise FmuError(f"{path.name} has no outputs: select variables to record with --record.")
     return simulate(diagram, last, record=[f"{name}.*"])
+
+
+def _local_variables(description: Description) -> list[str] | None:
+    """Return what is recorded of an FMU without outputs: its first variables that may change."""
+    if any(s.causality == "output" for s in description.scalars.values()):
+        return None
+    changing = ("continuous", "discrete")
+    return [
+        s.name
+        for s in description.scalars.values()
+        if s.causality == "local" and s.variability in changing and s.fmi_type != "String"
+    ][:_LARGEST_RECORD] or None
 
 
 def _round_step(step: float) -> float:

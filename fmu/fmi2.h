@@ -83,10 +83,4 @@ FMI2_API fmi2Status fmi2GetIntegerStatus(fmi2Component, const fmi2StatusKind, fm
 FMI2_API fmi2Status fmi2GetBooleanStatus(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
 FMI2_API fmi2Status fmi2GetStringStatus(fmi2Component, const fmi2StatusKind, fmi2String *);
 
-/* fmu/exporter/resources.c: the plan of this FMU: the one compiled in, if it was built from its sources; else the file plan.bin in
-   the folder that a tool names as resource location, or, if it names none, in resources/ beside binaries/, where
-   this library lies. NULL on failure, with the reason in `message`. bl_release_plan releases it. */
-const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size);
-void bl_release_plan(const unsigned char *plan);
-
 #endif

@@ -6,8 +6,7 @@
 #include "fmu/exporter/instance.h"
 
 /* The slots of real variables, or NULL and a message: of outputs, or of what may be varied in the present state. */
-static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[], size_t count, int outputs,
-                           int *parameters) {
+static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t count, int outputs, int *parameters) {
     int64_t *slots = calloc(count + 1, sizeof *slots);
     for (size_t k = 0; k < count && slots; k++) {
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
@@ -21,7 +20,7 @@ static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[
             continue;
         }
         if (variable)
-            bl_fmu_log(f, fmi2Error,
+            bl_fmu_log(f, FMU_ERROR,
                        outputs ? "value reference %u is not an output: only outputs have derivatives"
                                : "no derivative with respect to value reference %u: it must be an input, or, in "
                                  "initialization mode, a parameter",
@@ -32,56 +31,52 @@ static int64_t *find_slots(const bl_fmu *f, const fmi2ValueReference references[
     return slots;
 }
 
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t unknown_count,
-                                        const fmi2ValueReference knowns[], size_t known_count, const fmi2Real seed[],
-                                        fmi2Real sensitivity[]) {
-    bl_fmu *f = bl_fmu_enter(c, CALL_GET_DIRECTIONAL_DERIVATIVE);
-    if (!f || bl_fmu_check_arrays(f, unknowns, unknown_count, sensitivity) != fmi2OK ||
-        bl_fmu_check_arrays(f, knowns, known_count, seed) != fmi2OK)
-        return fmi2Error;
+bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                                 size_t known_count, const double seed[], double sensitivity[]) {
+    if (bl_fmu_check_arrays(f, unknowns, unknown_count, sensitivity) != FMU_OK ||
+        bl_fmu_check_arrays(f, knowns, known_count, seed) != FMU_OK)
+        return FMU_ERROR;
     for (size_t k = 0; k < known_count; k++)
         if (!isfinite(seed[k])) {
-            bl_fmu_log(f, fmi2Error, "a seed is not finite");
-            return fmi2Error;
+            bl_fmu_log(f, FMU_ERROR, "a seed is not finite");
+            return FMU_ERROR;
         }
-    if (f->state == INITIALIZING && bl_fmu_prepare(f) != fmi2OK) return fmi2Error;
+    if (f->state == INITIALIZING && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
     int anew = 0;
     int64_t *from = find_slots(f, knowns, known_count, 0, &anew), *to = find_slots(f, unknowns, unknown_count, 1, NULL);
-    fmi2Status status = from && to ? fmi2OK : fmi2Error;
-    if (status == fmi2OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count,
+    bl_fmu_status status = from && to ? FMU_OK : FMU_ERROR;
+    if (status == FMU_OK && bl_directional(f->engine, from, seed, (int64_t)known_count, to, (int64_t)unknown_count,
                                            anew, sensitivity) != BL_OK) {
-        bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
-        status = fmi2Error;
+        bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
+        status = FMU_ERROR;
     }
     free(from);
     free(to);
     return status;
 }
 
-/* They hold for the next fmi2DoStep only. */
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
-                                       const fmi2Integer orders[], const fmi2Real values[]) {
-    bl_fmu *f = bl_fmu_enter(c, CALL_SET_REAL_INPUT_DERIVATIVES);
-    if (!f || bl_fmu_check_arrays(f, references, count, orders) != fmi2OK ||
-        bl_fmu_check_arrays(f, references, count, values) != fmi2OK)
-        return fmi2Error;
+bl_fmu_status bl_fmu_set_input_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
+                                           const double values[]) {
+    if (bl_fmu_check_arrays(f, references, count, orders) != FMU_OK ||
+        bl_fmu_check_arrays(f, references, count, values) != FMU_OK)
+        return FMU_ERROR;
     for (size_t k = 0; k < count; k++) {
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
-        if (!variable) return fmi2Error;
+        if (!variable) return FMU_ERROR;
         if (!isfinite(values[k])) {
-            bl_fmu_log(f, fmi2Discard, "a derivative is not finite");
-            return fmi2Discard;
+            bl_fmu_log(f, FMU_DISCARD, "a derivative is not finite");
+            return FMU_DISCARD;
         }
         if (bl_set_input_derivative(f->engine, references[k], orders[k], values[k]) != BL_OK) {
-            bl_fmu_log(f, fmi2Error,
+            bl_fmu_log(f, FMU_ERROR,
                        variable->causality == BL_INPUT
                            ? "input derivatives have order 1 or 2, got %d"
                            : "the variable is not an input: no derivative of order %d can be set",
                        orders[k]);
-            return fmi2Error;
+            return FMU_ERROR;
         }
     }
-    return fmi2OK;
+    return FMU_OK;
 }
 
 static int has_output_derivatives(const bl_fmu *f) {
@@ -90,27 +85,26 @@ static int has_output_derivatives(const bl_fmu *f) {
     return 1;
 }
 
-fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference references[], size_t count,
-                                        const fmi2Integer orders[], fmi2Real values[]) {
-    bl_fmu *f = bl_fmu_enter(c, CALL_GET_REAL_OUTPUT_DERIVATIVES);
-    if (!f || bl_fmu_check_arrays(f, references, count, orders) != fmi2OK ||
-        bl_fmu_check_arrays(f, references, count, values) != fmi2OK)
-        return fmi2Error;
-    if (count == 0) return fmi2OK;
+bl_fmu_status bl_fmu_output_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
+                                        double values[]) {
+    if (bl_fmu_check_arrays(f, references, count, orders) != FMU_OK ||
+        bl_fmu_check_arrays(f, references, count, values) != FMU_OK)
+        return FMU_ERROR;
+    if (count == 0) return FMU_OK;
     if (!has_output_derivatives(f)) {
-        bl_fmu_log(f, fmi2Error, "output derivatives are not available: some outputs are not continuous");
-        return fmi2Error;
+        bl_fmu_log(f, FMU_ERROR, "output derivatives are not available: some outputs are not continuous");
+        return FMU_ERROR;
     }
     for (size_t k = 0; k < count; k++)
         if (orders[k] != 1) {
-            bl_fmu_log(f, fmi2Error, "output derivatives have order 1, got %d", orders[k]);
-            return fmi2Error;
+            bl_fmu_log(f, FMU_ERROR, "output derivatives have order 1, got %d", orders[k]);
+            return FMU_ERROR;
         }
     int64_t *slots = find_slots(f, references, count, 1, NULL);
-    fmi2Status status = slots ? fmi2OK : fmi2Error;
+    bl_fmu_status status = slots ? FMU_OK : FMU_ERROR;
     if (slots && bl_output_derivatives(f->engine, slots, (int64_t)count, values) != BL_OK) {
-        bl_fmu_log(f, fmi2Error, "%s", bl_message(f->engine));
-        status = fmi2Error;
+        bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
+        status = FMU_ERROR;
     }
     free(slots);
     return status;

@@ -1,85 +1,145 @@
-/* One instance of the FMU, shared by the files of fmu/ only. */
+/* One instance of an exported FMU, and what the functions of every version and kind of FMI do with it.
+ *
+ * Files beside this header: instance.c (life, log), variables.c (values), snapshots.c (saved states), stepping.c (steps of
+ * co-simulation), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
 #ifndef BIELLA_FMU_INSTANCE_H
 #define BIELLA_FMU_INSTANCE_H
 
-#include "fmu/fmi2.h"
+#include <stddef.h>
+#include <stdint.h>
 
-/* The states of the standard's machine for co-simulation that a slave without asynchronous steps can be in. */
+#include "scheduler/engine/biella.h"
+
+/* The states of the standards' machines that an FMU without asynchronous steps can be in. Saved states carry them. */
 typedef enum {
     INSTANTIATED = 1 << 0,
     INITIALIZING = 1 << 1,
-    STEPPING = 1 << 2,    /* step complete */
+    STEPPING = 1 << 2,    /* step complete, or step mode */
     STEP_FAILED = 1 << 3, /* after fmi2Discard */
     TERMINATED = 1 << 4,
-    BROKEN = 1 << 5, /* after fmi2Error */
+    BROKEN = 1 << 5,     /* after an error */
+    EVENT_MODE = 1 << 6,
+    CONTINUOUS_TIME = 1 << 7, /* of model exchange */
 } bl_fmu_state;
 
 enum {
     BEFORE_STEPS = INSTANTIATED | INITIALIZING,
-    ANY_STATE = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN,
+    ANY_STATE = INSTANTIATED | INITIALIZING | STEPPING | STEP_FAILED | TERMINATED | BROKEN | EVENT_MODE |
+        CONTINUOUS_TIME,
 };
 
-/* The functions that fmi2.c has a table of: in which states each may be called. */
-typedef enum {
-    CALL_SET_DEBUG_LOGGING,
-    CALL_SETUP_EXPERIMENT,
-    CALL_ENTER_INITIALIZATION_MODE,
-    CALL_EXIT_INITIALIZATION_MODE,
-    CALL_TERMINATE,
-    CALL_RESET,
-    CALL_GET_REAL,
-    CALL_GET_INTEGER,
-    CALL_GET_BOOLEAN,
-    CALL_GET_STRING,
-    CALL_SET_REAL,
-    CALL_SET_INTEGER,
-    CALL_SET_BOOLEAN,
-    CALL_SET_STRING,
-    CALL_GET_FMU_STATE,
-    CALL_SET_FMU_STATE,
-    CALL_FREE_FMU_STATE,
-    CALL_SERIALIZED_FMU_STATE_SIZE,
-    CALL_SERIALIZE_FMU_STATE,
-    CALL_DESERIALIZE_FMU_STATE,
-    CALL_GET_DIRECTIONAL_DERIVATIVE,
-    CALL_SET_REAL_INPUT_DERIVATIVES,
-    CALL_GET_REAL_OUTPUT_DERIVATIVES,
-    CALL_DO_STEP,
-    CALL_GET_REAL_STATUS,
-    CALL_GET_BOOLEAN_STATUS
+/* What an instance was made for. */
+typedef enum { CO_SIMULATION, MODEL_EXCHANGE, FMU_KINDS } bl_fmu_kind;
+
+/* Numbered as fmi2Status and fmi3Status are. */
+typedef enum { FMU_OK, FMU_WARNING, FMU_DISCARD, FMU_ERROR } bl_fmu_status;
+
+/* A function of a version of FMI, and for each kind the states in which it may be called. */
+typedef struct {
+    const char *name;
+    int allowed[FMU_KINDS];
 } bl_fmu_call;
 
+typedef struct bl_fmu bl_fmu;
+
+/* A version of FMI: its calls, its states, and how a message gets to the importing tool. */
 typedef struct {
+    const bl_fmu_call *calls;
+    int states[FMU_KINDS]; /* that an instance of each kind can be in; none if there is no such kind */
+    void (*send)(const bl_fmu *f, bl_fmu_status status, const char *category, const char *text);
+} bl_fmu_version;
+
+struct bl_fmu {
     uint32_t magic;
     bl_fmu_state state;
+    bl_fmu_kind kind;
+    const bl_fmu_version *version;
     bl_engine *engine;
     double *values;               /* of the engine, and which of them are variables */
     const bl_variable *variables;
     int64_t variable_count;
     char *name;
-    fmi2CallbackFunctions callbacks;
+    void *environment;    /* of the importing tool, for its logger */
+    void (*logger)(void); /* of the type that the version of FMI gives it; NULL: none */
     unsigned log;   /* enabled log categories */
     int needs_init; /* a parameter changed since the states were set */
     int ended;      /* a Stop block ended the simulation */
     double stop_time;
     int has_stop_time;
     unsigned warned; /* of which fallbacks of the solver, a bit for each */
-} bl_fmu;
+};
 
-/* Returns the instance, or NULL, with a log message, if there is none or the call is not allowed in this state. */
-bl_fmu *bl_fmu_enter(fmi2Component c, bl_fmu_call call);
+/* What a tool passes when it makes an instance. */
+typedef struct {
+    const char *name, *token, *resources;
+    int logging;
+    void *environment;
+    void (*logger)(void);
+} bl_fmu_request;
+
+/* Makes an instance; NULL, with a log message, if that fails. `token_name` is what the version calls the token. If `unsupported` is
+   not NULL, it is the reason why no instance of this kind can be made. */
+bl_fmu *bl_fmu_create(const bl_fmu_version *version, bl_fmu_kind kind, const bl_fmu_request *request,
+                      const char *token_name, const char *unsupported);
+void bl_fmu_free(bl_fmu *f);
+/* The instance, or NULL if `c` is not an instance of this version. */
+bl_fmu *bl_fmu_of(void *c, const bl_fmu_version *version);
+/* The same, and NULL, with a log message, if the call is not allowed in the present state. */
+bl_fmu *bl_fmu_enter(void *c, const bl_fmu_version *version, int call);
 /* Sends a message to the importing tool. Failures are logged unless their category is disabled, others only if logging
    is on. */
-void bl_fmu_log(const bl_fmu *f, fmi2Status status, const char *format, ...)
+void bl_fmu_log(const bl_fmu *f, bl_fmu_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
+bl_fmu_status bl_fmu_set_logging(bl_fmu *f, int on, size_t count, const char *const categories[]);
+/* Reports an engine's failure; from there only a saved state or a reset leads back. */
+bl_fmu_status bl_fmu_fail(bl_fmu *f);
+bl_fmu_status bl_fmu_set_experiment(bl_fmu *f, double start_time, int stop_time_defined, double stop_time);
 /* Sets the states from the parameters if these have changed. */
-fmi2Status bl_fmu_prepare(bl_fmu *f);
+bl_fmu_status bl_fmu_prepare(bl_fmu *f);
+/* Ends initialization; the next state is `next`. */
+bl_fmu_status bl_fmu_initialize(bl_fmu *f, bl_fmu_state next);
+bl_fmu_status bl_fmu_terminate(bl_fmu *f);
+bl_fmu_status bl_fmu_reset(bl_fmu *f);
+
 /* Says so and fails if one of two arrays of `count` elements is NULL. */
-fmi2Status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, const void *b);
+bl_fmu_status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, const void *b);
 /* The variable with a value reference if it is of one of two kinds, else NULL. */
-const bl_variable *bl_fmu_find(const bl_fmu *f, fmi2ValueReference reference, int32_t kind, int32_t or_kind);
+const bl_variable *bl_fmu_find(const bl_fmu *f, uint32_t reference, int32_t kind, int32_t or_kind);
+/* Outputs are computed only if one is asked for. After an error the values are as it left them. */
+bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value);
+bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value);
+/* A value as an integer; the nearest one that there is if it is out of range. */
+int32_t bl_fmu_to_int32(double value);
+
+/* Saved states: see the functions of FMI with these names. */
+bl_fmu_status bl_fmu_get_state(const bl_fmu *f, void **state);
+bl_fmu_status bl_fmu_set_state(bl_fmu *f, void *state);
+bl_fmu_status bl_fmu_free_state(const bl_fmu *f, void **state);
+bl_fmu_status bl_fmu_state_bytes(const bl_fmu *f, void *state, size_t *size);
+bl_fmu_status bl_fmu_serialize(const bl_fmu *f, void *state, void *bytes, size_t size);
+bl_fmu_status bl_fmu_deserialize(const bl_fmu *f, const void *bytes, size_t size, void **state);
+
+/* Whether a step may begin: it continues at the present time and does not pass the stop time. If not, the instance is broken. */
+bl_fmu_status bl_fmu_check_step(bl_fmu *f, double now, double size);
+/* A step of co-simulation. FMU_DISCARD, and state STEP_FAILED, if the model ended the simulation. */
+bl_fmu_status bl_fmu_step(bl_fmu *f, double now, double size);
+
+/* Sensitivities of outputs to inputs and, in initialization mode, parameters. */
+bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                                 size_t known_count, const double seed[], double sensitivity[]);
+/* Derivatives of inputs; they hold for the next step only. */
+bl_fmu_status bl_fmu_set_input_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
+                                           const double values[]);
+bl_fmu_status bl_fmu_output_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
+                                        double values[]);
+
+/* resources.c: the plan of this FMU: the one compiled in, if it was built from its sources; else the file plan.bin in the folder
+   that a tool names as resource location, or, if it names none, in resources/ beside binaries/, where this library lies. NULL on
+   failure, with the reason in `message`. bl_release_plan releases it. */
+const unsigned char *bl_find_plan(const char *location, size_t *size, char *message, size_t message_size);
+void bl_release_plan(const unsigned char *plan);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmu/fmi2.h"
+#include "fmu/exporter/instance.h"
 
 #if defined(BL_PLAN_INSIDE)
 

@@ -14,14 +14,12 @@ import hashlib
 import lzma
 import os
 import platform
-import re
 import shutil
 import stat
 import struct
 import sys
 import tempfile
 import threading
-import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -30,7 +28,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from ...errors import BiellaWarning, FmuError, name_list
+from ...errors import FmuError, name_list
+from ._encoding import read_text
 
 LARGEST_COUNT = 50_000
 LARGEST_SIZE = 2 << 30
@@ -41,8 +40,10 @@ LARGEST_DESCRIPTION = 256 << 20
 _PREFIX = "biella-fmu-"
 _SUFFIXES = {"linux": ".so", "win32": ".dll", "darwin": ".dylib"}
 _NAMES = {"linux": "linux", "win32": "win", "darwin": "darwin"}
-_ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([^"']*)["']""")
-_ENCODINGS = {b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"}
+# The files and folders that FMI names, by their names in lower case.
+_STANDARD = {
+    name.lower(): name for name in ("modelDescription.xml", "binaries", "resources", "sources")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Archive:
     """modelDescription.xml, without entities."""
     members: tuple[str, ...]
     """Its files, with forward slashes."""
+    findings: tuple[str, ...] = ()
+    """What is irregular about the file but does not prevent a run."""
 
     @property
     def platforms(self) -> list[str]:
@@ -108,8 +111,9 @@ def read_archive(path: str | Path) -> Archive:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, _changed: int, _size: int) -> Archive:
+    findings: list[str] = []
     with _opened(path) as archive:
-        members = _check_members(path, archive)
+        members = _check_members(path, archive, findings)
         if "modelDescription.xml" not in members:
             raise FmuError(
                 f"`{path}` is not an FMU: it has no modelDescription.xml at the top level. It "
@@ -123,10 +127,10 @@ def _read(path: Path, _changed: int, _size: int) -> Archive:
             )
         with archive.open(info) as file:
             description = file.read(LARGEST_DESCRIPTION + 1)
-    _check_xml(path, description)
+    description, encoding = read_text(path, description)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Archive(path, digest, description, tuple(members))
+    return Archive(path, digest, description, tuple(members), (*findings, *encoding))
 
 
 @contextlib.contextmanager
@@ -172,7 +176,7 @@ def _describe_corruption(path: Path, error: Exception) -> str:
 
 
 def _check_members(
-    path: Path, archive: zipfile.ZipFile, warn: bool = True
+    path: Path, archive: zipfile.ZipFile, findings: list[str]
 ) -> dict[str, zipfile.ZipInfo]:
     """Return the files by name, or refuse the whole archive.
 
@@ -210,7 +214,7 @@ def _check_members(
             raise FmuError(f"`{path}` is encrypted: `{info.filename}`.")
         if info.is_dir() or name.endswith("/") or not parts:  # "./" is the folder itself
             continue
-        name = "/".join(parts)
+        name = _standard_name(parts, findings)
         total += info.file_size
         if total > limit:
             raise FmuError(
@@ -222,27 +226,22 @@ def _check_members(
         if before is not None and (before.CRC, before.file_size) != (info.CRC, info.file_size):
             repeated.append(name)
         members[name] = info
-    if repeated and warn:
-        warnings.warn(
-            f"`{path}` has several different files of one name: {name_list(repeated, 6)}. The "
-            f"last of each is used. Check the origin of the file, or export it again.",
-            BiellaWarning,
-            stacklevel=2,
+    if repeated:
+        findings.append(
+            f"it has several different files of one name: {name_list(repeated, 6)}. The last of "
+            f"each is used. Check the origin of the file, or export it again."
         )
     return members
 
 
-def _check_xml(path: Path, text: bytes) -> None:
-    """Refuse entities, which can name other files or expand to gigabytes, before any parser."""
-    declared = _ENCODING.match(text.removeprefix(b"\xef\xbb\xbf"))
-    if b"\0" in text or (declared and declared[1].lower() not in _ENCODINGS):
-        raise FmuError(f"the description in `{path}` is not in UTF-8, as FMI requires.")
-    for mark in (b"<!doctype", b"<!entity"):
-        if mark in text.lower():
-            raise FmuError(
-                f"the description in `{path}` declares a document type or entities, which can "
-                f"be used to read other files: the FMU is rejected."
-            )
+def _standard_name(parts: tuple[str, ...], findings: list[str]) -> str:
+    """Return a path with its first part written as in the FMI standard."""
+    first = _STANDARD.get(parts[0].lower(), parts[0])
+    if first != parts[0]:
+        finding = f"`{parts[0]}` in the archive must be written `{first}`."
+        if finding not in findings:
+            findings.append(finding)
+    return "/".join((first, *parts[1:]))
 
 
 def platform_folder() -> str:
@@ -265,20 +264,43 @@ def platform_names() -> list[str]:
 
 
 def find_binary(archive: Archive, identifier: str) -> str:
-    """Return the binary for this platform; the error lists those available."""
-    folder = platform_folder()
-    name = f"binaries/{folder}/{identifier}{_SUFFIXES.get(sys.platform, '.so')}"
-    if name in archive.members:
-        return name
-    if folder in archive.platforms:
-        there = [m for m in archive.members if m.startswith(f"binaries/{folder}/")]
+    """Return the binary for this platform; the error lists those available.
+
+    A library whose name differs from the model identifier is used if it is the only one whose name
+    is the same in lower case, or the only one at all.
+    """
+    suffix = _SUFFIXES.get(sys.platform, ".so")
+    there: list[str] = []
+    for folder in platform_names():
+        name = f"binaries/{folder}/{identifier}{suffix}"
+        if name in archive.members:
+            return name
+        prefix = f"binaries/{folder}/".lower()
+        there += [m for m in archive.members if m.lower().startswith(prefix)]
+    libraries = [m for m in there if m.count("/") == 2 and m.lower().endswith(suffix)]
+    alike = [m for m in libraries if Path(m).stem.lower() == identifier.lower()]
+    for found in (alike, libraries):
+        if len(found) == 1:
+            return found[0]
+    name = f"binaries/{platform_folder()}/{identifier}{suffix}"
+    if there:
         raise FmuError(f"`{archive.path}` has no `{name}`. It has {name_list(there, 6)}.")
     sources = any(name.startswith("sources/") for name in archive.members)
     hint = " It contains its sources: `fmpy compile` builds a binary from them." if sources else ""
     raise FmuError(
-        f"`{archive.path}` has no binary for this platform, {folder}. It has binaries for "
-        f"{name_list(archive.platforms)}.{hint}"
+        f"`{archive.path}` has no binary for this platform, {platform_folder()}. It has binaries "
+        f"for {name_list(archive.platforms)}.{hint}"
     )
+
+
+def provide_binary(folder: Path, archive: Archive, identifier: str) -> None:
+    """Let an unpacked FMU have its binary also under the name that the FMI standard requires."""
+    found = PurePosixPath(find_binary(archive, identifier))
+    new = found.parts[1].lower() == platform_names()[1].lower()
+    required = folder / "binaries" / platform_names()[new] / f"{identifier}{found.suffix}"
+    if not required.exists():
+        required.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder.joinpath(*found.parts), required)
 
 
 class Folder:
@@ -349,10 +371,10 @@ atexit.register(Folder.remove_all)
 def _extract(archive: Archive, target: Path) -> None:
     """Unpack what a run needs: the description, the resources, the binaries of this platform."""
     left = largest_size()
-    wanted = ("modelDescription.xml", "resources/", *_binary_folders())
+    wanted = ("modeldescription.xml", "resources/", *_binary_folders())
     with _opened(archive.path) as file:
-        members = _check_members(archive.path, file, warn=False)  # it did when it was read
-        chosen = {name: info for name, info in members.items() if name.startswith(wanted)}
+        members = _check_members(archive.path, file, [])
+        chosen = {name: info for name, info in members.items() if name.lower().startswith(wanted)}
         size = sum(info.file_size for info in chosen.values())
         for name, info in chosen.items():
             path = target.joinpath(*name.split("/"))
@@ -409,7 +431,7 @@ class _SourceError(Exception):
 
 def _binary_folders() -> list[str]:
     """Where binaries for this platform lie in FMI 2.0, and in FMI 3.0."""
-    return [f"binaries/{name}/" for name in platform_names()]
+    return [f"binaries/{name}/".lower() for name in platform_names()]
 
 
 def _copy(source: IO[bytes], out: IO[bytes], limit: int, path: Path) -> int:

@@ -6,6 +6,7 @@ inputs held; events in between are found and handled there.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
 import warnings
@@ -20,7 +21,7 @@ from ...scheduler.engine._engine import (
     keep_float_control,
     restore_float_control,
 )
-from ._archive import Folder
+from ._archive import Folder, provide_binary
 from ._backend_python import AbstractCalledFmu, Values
 from ._interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface, Scalar
 from ._options import Options
@@ -72,7 +73,11 @@ class FmpySession:
         self.model = block.description.model
         self.portable = block.can_serialize
         self.fmu: Any = None
-        self.folder = Folder.acquire(block.description.archive)
+        archive = block.description.archive
+        self.folder = Folder.acquire(archive)
+        with contextlib.suppress(FmuError):  # FMPy reports a missing binary when it is loaded
+            kind = self.model.coSimulation or self.model.modelExchange
+            provide_binary(self.folder.path, archive, kind.modelIdentifier)
         interface = block.interface
         direct = {name for _, name in interface.feedthrough(block.description)}
         self.inputs = _Table(interface.inputs)

@@ -24,6 +24,7 @@ from ._interface import (
     check_period,
     choose_interface,
     read_description,
+    warn_of_findings,
 )
 from ._options import Options
 
@@ -82,7 +83,8 @@ def Fmu(
     logging
         Print the FMU's messages to stderr immediately: all of them, or the listed categories.
     validate
-        Reject a model description that violates the FMI standard.
+        Check the model description against the FMI standard. One warning lists violations that do
+        not prevent a run; False suppresses it.
 
     Raises
     ------
@@ -100,6 +102,8 @@ def Fmu(
     check_period(period, substeps)
     archive = read_archive(path)
     description = read_description(archive, validate)
+    if validate:
+        warn_of_findings(description, stacklevel=2)
     options = Options(
         instance_name or archive.path.stem,
         period if period is not None else description.step_size,
@@ -259,6 +263,7 @@ class AttachedFmu:
             guid=(block.description.model.guid or "").encode(),
             resources=(self.folder.path / "resources").as_uri().encode(),
             string_references=(c_uint32 * len(strings))(*strings),
+            string_reference_count=len(strings),
             strings=_texts(strings.values()),
             string_count=len(strings),
             tolerance=options.tolerance,

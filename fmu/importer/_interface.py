@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import re
 import threading
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ...blocks.core._ports import Kind, Parameter, Port, parameter
 from ...blocks.core._units import BASE_UNITS, Unit, UnitError, parse_unit
 from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
 from ...scheduler.engine._library import contract
-from ._archive import Archive
+from ._archive import Archive, find_binary
 
 REAL, INTEGER, BOOLEAN = contract.HOST_REAL, contract.HOST_INTEGER, contract.HOST_BOOLEAN
 STRING = contract.HOST_TYPES  # which the engine does not know
@@ -35,6 +35,7 @@ _RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
 _RANGES["Enumeration"] = _RANGES["Int64"]
 _KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
 _parsing = threading.Lock()  # libxml2 does not survive schemas being read by several threads
+_SHOWN_FINDINGS = 20
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
 
 
@@ -130,6 +131,8 @@ class Description:
     """For each listed output the names of what it depends on at once; None: on everything."""
     others: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Variables that no signal or parameter can hold: causality, and what each of them is."""
+    findings: tuple[str, ...] = ()
+    """Violations of the FMI standard that do not prevent a run."""
 
     @property
     def version(self) -> str:
@@ -146,27 +149,25 @@ class Description:
         """Return a time of the default experiment in seconds; `otherwise` if it has none."""
         experiment = self.model.defaultExperiment
         text = getattr(experiment, attribute, None) if experiment is not None else None
-        if not text:
-            return otherwise
-        try:
-            value = float(text)
-        except (TypeError, ValueError):
-            value = float("nan")
-        if not np.isfinite(value):
-            raise FmuError(
-                f"the description in `{self.archive.path}` has {attribute}={str(text)!r} in its "
-                f"DefaultExperiment, which is not a time in s."
-            )
-        return value
+        value = _time(text)
+        return otherwise if value is None else value
+
+
+def _time(text: Any) -> float | None:
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if np.isfinite(value) else None
 
 
 def read_description(archive: Archive, validate: bool = True) -> Description:
-    """Read the description of an FMU through FMPy.
+    """Read the description of an FMU through FMPy; `validate` adds findings, no errors.
 
     Raises
     ------
     FmuError
-        If FMPy is not installed, or finds the description wrong.
+        If FMPy is not installed, or the description cannot be read.
     """
     return _read_description(archive, validate)
 
@@ -174,25 +175,12 @@ def read_description(archive: Archive, validate: bool = True) -> Description:
 @lru_cache(maxsize=64)
 def _read_description(archive: Archive, validate: bool) -> Description:
     require_fmpy(f"read `{archive.path.name}`")
-    from fmpy.model_description import ValidationError, read_model_description
+    from ._model_file import read_model
 
-    # FMPy sees the checked text only, not the file, which may change meanwhile.
-    copy = io.BytesIO()
-    with zipfile.ZipFile(copy, "w") as packed:
-        packed.writestr("modelDescription.xml", archive.description)
+    with _parsing:
+        model, findings = read_model(archive, validate)
     try:
-        with _parsing:
-            model = read_model_description(copy, validate=validate)
-    except ValidationError as error:
-        problems = "\n".join(f"  - {problem}" for problem in error.problems[:20])
-        raise FmuError(
-            f"the description in `{archive.path}` violates the FMI standard:\n{problems}\n"
-            f"validate=False accepts it nevertheless."
-        ) from error
-    except Exception as error:
-        raise FmuError(f"the description in `{archive.path}` cannot be read: {error}") from error
-    try:
-        return _describe(archive, model)
+        return _describe(archive, model, [*archive.findings, *findings])
     except FmuError:
         raise
     except Exception as error:  # without validation, FMPy passes on whatever the file holds
@@ -201,25 +189,82 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         ) from error
 
 
-def _describe(archive: Archive, model: Any) -> Description:
+def _describe(archive: Archive, model: Any, findings: list[str]) -> Description:
     units = {u.name: _unit(u) for u in model.unitDefinitions}
-    scalars = {
-        v.name: _scalar(v, units)
-        for v in model.modelVariables
-        if v.type in _TYPES and not v.dimensions
-    }
+    scalars: dict[str, Scalar] = {}
+    others: dict[str, tuple[str, str]] = {}
+    for variable in model.modelVariables:
+        name = variable.name
+        if name in scalars and scalars[name].causality != "local":
+            continue  # of several variables of one name the first that can be a port
+        if variable.type in _TYPES and not variable.dimensions:
+            scalars[name] = _scalar(variable, units, findings)
+            others.pop(name, None)
+        elif name not in scalars:
+            what = f"array of {variable.type}" if variable.dimensions else variable.type
+            others[name] = variable.causality or "local", what
     dependencies = {
         unknown.variable.name: None
         if unknown.dependencies is None
         else frozenset(v.name for v in unknown.dependencies)
         for unknown in model.outputs
     }
-    others = {
-        v.name: (v.causality or "local", f"array of {v.type}" if v.dimensions else v.type)
-        for v in model.modelVariables
-        if v.name not in scalars
-    }
-    return Description(archive, model, scalars, dependencies, others)
+    _check_experiment(model.defaultExperiment, findings)
+    _check_identifiers(archive, model, findings)
+    return Description(
+        archive, model, scalars, dependencies, others, tuple(dict.fromkeys(findings))
+    )
+
+
+def _check_experiment(experiment: Any, findings: list[str]) -> None:
+    times = {}
+    for name in ("startTime", "stopTime", "stepSize", "tolerance"):
+        text = getattr(experiment, name, None)
+        if text is not None and _time(text) is None:
+            findings.append(
+                f"DefaultExperiment has {name}={str(text)!r}, which is not a number: it is ignored."
+            )
+        times[name] = _time(text)
+    if times["stopTime"] is not None and times["stopTime"] < (times["startTime"] or 0.0):
+        findings.append("DefaultExperiment has a stopTime before its startTime.")
+
+
+def _check_identifiers(archive: Archive, model: Any, findings: list[str]) -> None:
+    for kind, interface in (
+        ("CoSimulation", model.coSimulation),
+        ("ModelExchange", model.modelExchange),
+    ):
+        if interface is None:
+            continue
+        name = interface.modelIdentifier
+        if not name:
+            raise FmuError(
+                f"the description in `{archive.path}` has no modelIdentifier in {kind}, which is "
+                f"the name of its binary."
+            )
+        with contextlib.suppress(FmuError):  # no binary for this platform: an error when it runs
+            binary = PurePosixPath(find_binary(archive, name))
+            if binary.stem != name:
+                findings.append(
+                    f"the modelIdentifier of {kind} is {name!r}, but its binary is `{binary}`, "
+                    f"which is used."
+                )
+
+
+def warn_of_findings(description: Description, stacklevel: int) -> None:
+    """Issue one warning that lists the findings, if there are any."""
+    found = description.findings
+    if not found:
+        return
+    shown = "\n".join(f"  - {finding}" for finding in found[:_SHOWN_FINDINGS])
+    more = len(found) - _SHOWN_FINDINGS
+    rest = f"\n  … and {more} more, which `biella validate` lists" if more > 0 else ""
+    warnings.warn(
+        f"{description.archive.path.name} violates the FMI standard, which does not prevent a "
+        f"run:\n{shown}{rest}\nvalidate=False suppresses this warning.",
+        BiellaWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def require_fmpy(purpose: str) -> None:
@@ -232,24 +277,28 @@ def require_fmpy(purpose: str) -> None:
         ) from error
 
 
-def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
+def _scalar(variable: Any, units: Mapping[str, Unit | None], findings: list[str]) -> Scalar:
     declared = variable.declaredType
     reference = int(variable.valueReference)
+    causality = variable.causality or "local"
     if not 0 <= reference < 1 << 32:
-        raise FmuError(
+        problem = (
             f"`{variable.name}` has the value reference {reference}, outside the range 0 to "
             f"4294967295 of FMI."
         )
+        if causality != "local":
+            raise FmuError(problem)
+        findings.append(problem)
     name = variable.unit or (declared.unit if declared is not None else None)
     unit = None
-    if name is not None and _TYPES[variable.type] == REAL:
+    if name and _TYPES[variable.type] == REAL:
         unit = units[name] if name in units else _parse(name)
-    return Scalar(
+    scalar = Scalar(
         variable.name,
         reference,
         _TYPES[variable.type],
         variable.type,
-        variable.causality or "local",
+        causality,
         variable.variability or "continuous",
         variable.initial,
         variable.start,
@@ -257,6 +306,24 @@ def _scalar(variable: Any, units: Mapping[str, Unit | None]) -> Scalar:
         variable.description or "",
         _item_names(declared) if variable.type == "Enumeration" else (),
     )
+    return _with_usable_start(scalar, findings)
+
+
+def _with_usable_start(scalar: Scalar, findings: list[str]) -> Scalar:
+    """Return a variable whose start value is of its type; an input without one gets 0."""
+    start = scalar.start
+    if start is not None and scalar.type != STRING:
+        try:
+            scalar.number(start)
+        except FmuError as error:
+            start = None
+            findings.append(f"the start value is not used: {error}")
+    if start is None and scalar.causality == "input":
+        start = "" if scalar.type == STRING else "0"
+        findings.append(
+            f"the input `{scalar.name}` has no start value: {start or 'an empty string'} is used."
+        )
+    return scalar if start == scalar.start else replace(scalar, start=start)
 
 
 def _item_names(declared: Any) -> tuple[str, ...]:

@@ -201,7 +201,7 @@ BL_API size_t bl_state_size(const bl_engine *e);
 BL_API void bl_save(const bl_engine *e, void *state);
 BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
 
-/* Variables of the plan's boundary, for FMI: see fmu/exporter/fmi2.c. */
+/* Variables of the plan's boundary, for FMI: see fmu/exporter/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
 typedef struct {
@@ -216,16 +216,24 @@ BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, doub
 /* The present inputs of a block, port by port: in a coupling they differ from those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 
-/* An external FMU for a block of kernel fmu2: all that a plan does not hold. The strings are copied. */
+/* An external FMU for a block of kernel fmu2 or fmu3: all that a plan does not hold. Everything is copied. */
 typedef struct {
     const char *file; /* for messages */
     const char *library; /* path of the binary */
     const char *name; /* of the instance */
     const char *guid;
-    const char *resources; /* URI of the folder resources/ */
-    const uint32_t *string_references; /* parameters that are strings */
+    const char *resources; /* the folder resources/: its URI in FMI 2.0, its path with a separator at the end in FMI 3.0 */
+    const uint32_t *string_references; /* parameters that are strings; in FMI 3.0 there are more strings than references if some */
+    int64_t string_reference_count;    /* are arrays */
     const char *const *strings;
     int64_t string_count;
+    const uint32_t *binary_references; /* FMI 3.0: parameters that are binaries */
+    int64_t binary_reference_count;
+    const unsigned char *const *binaries;
+    const int64_t *binary_sizes; /* in bytes */
+    int64_t binary_count;
+    const char *const *names; /* FMI 3.0: of the values of inputs, outputs and parameters, in the order of the plan */
+    int64_t name_count;
     double tolerance; /* 0: none is given */
     double stop_time; /* NaN: none is given */
     int32_t logging; /* non-zero: the FMU's messages also go to stderr as they come */

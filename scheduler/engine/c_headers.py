@@ -8,7 +8,7 @@ with file and line. Stands alone on the standard library, like ``build.py``, whi
 - ``typedef struct name name;`` (an opaque handle) and ``typedef int (*name)(…);``
 - prototypes that begin with ``BL_API``
 
-All other declarations are passed over. Structures are read only in headers that export functions.
+All other declarations are passed over, also ``typedef int name(…);``. Structures are read only in headers that export functions.
 
 Of a ``.c`` file only ``BL_SHARED enum { … };`` is read: modes and fields of records that are
 private to that file in C, and that Python writes.
@@ -415,6 +415,9 @@ class _Reader:
 
     def read_typedef(self) -> None:
         line, (name, kind) = self.line, self.read_declarator(self.read_base())
+        if kind.function is None and self.peek() == "(":  # the type of a function: Python has none
+            self.pass_over()
+            return
         if kind.length is not None:
             self.refuse(f"`{name}` names an array: write the length at each member", line)
         if kind.function is not None:

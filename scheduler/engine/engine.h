@@ -1,4 +1,4 @@
-/* Internal interface of the engine, for scheduler/ and for fmu/importer/host.c, which attaches FMUs to blocks. */
+/* Internal interface of the engine, for scheduler/ and for fmu/importer/host/, which attaches FMUs to blocks. */
 #ifndef BIELLA_ENGINE_H
 #define BIELLA_ENGINE_H
 

@@ -206,7 +206,8 @@ def count_ticks(until: float, now: float, step: float) -> int:
 def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
     """Return the signals that `record` names, each once; wildcards and buses are allowed."""
     if record is None:
-        record = [name for view in plan.meta["scopes"] for name in view["signals"]] or ["*"]
+        everything = ["*"] if plan.signals else []  # an FMU may have no outputs
+        record = [name for view in plan.meta["scopes"] for name in view["signals"]] or everything
     if isinstance(record, str):
         record = [record]
     chosen: dict[str, PortInfo] = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import zipfile
 
 import numpy as np
 import pytest
 from specimen import FMI3, TROUBLE, description, make_specimen
 
+from biella import Diagram, Fmu, simulate
 from biella.cli import main
 from biella.fmu.importer._archive import platform_names
 
@@ -50,13 +52,49 @@ def test_info_shows_the_interface(specimen, capsys, monkeypatch):
 def test_validate_says_yes_or_why_not(specimen, tmp_path, capsys):
     assert main(["validate", str(specimen)]) == 0
     assert "no problems" in capsys.readouterr().out
-    xml = description().replace('name="y"', 'name="u"').replace("Identifier=", "Identifier=")
-    bad = make_specimen(tmp_path / "bad.fmu", xml=xml, extra={"binaries/win64/other.dll": b"x"})
-    assert main(["validate", str(bad)]) == 1
+    xml = description().replace('name="y"', 'name="u"')
+    odd = make_specimen(tmp_path / "odd.fmu", xml=xml, extra={"binaries/win64/other.dll": b"x"})
+    assert main(["validate", str(odd)]) == 3
     said = capsys.readouterr()
+    assert said.out.startswith("warnings:\n") and "errors" not in said.out
     assert 'The variable name "u"' in said.out and "is not unique" in said.out
     assert "binaries/win64 has no library `specimen`" in said.out
-    assert "2 problems in" in said.err
+    assert "2 warnings in" in said.err and "it can run" in said.err
+    assert main(["validate", str(odd), "--json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert len(data["warnings"]) == 2 and data["errors"] == []
+    assert data["problems"] == data["warnings"]
+
+
+def test_validate_tells_errors_from_warnings(tmp_path, capsys):
+    path = tmp_path / "bad.fmu"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("modelDescription.xml", description().replace('name="y"', 'name="u"'))
+        file.writestr("binaries/vax/specimen.so", b"x")
+    assert main(["validate", str(path)]) == 1
+    said = capsys.readouterr()
+    errors, _, warned = said.out.partition("warnings:\n")
+    assert errors.startswith("errors:\n") and "has no binary for this platform" in errors
+    assert "is not unique" in warned
+    assert "1 error in" in said.err
+    for xml in (
+        description(version="9.0"),
+        description().replace('modelIdentifier="specimen"', ""),
+    ):
+        assert main(["validate", str(make_specimen(path, xml=xml))]) == 1
+        assert capsys.readouterr().out.startswith("errors:\n")
+
+
+def test_an_fmu_without_outputs_runs_and_shows_its_variables(tmp_path, capsys):
+    xml = description().replace('causality="output"', "")
+    xml = xml[: xml.index("<ModelStructure>")] + "<ModelStructure/></fmiModelDescription>"
+    path, out = make_specimen(tmp_path / "s.fmu", xml=xml), tmp_path / "out.csv"
+    command = ["simulate", str(path), "--stop", "0.1", "--step", "0.01", "--output", str(out)]
+    assert main(command) == 0
+    assert set(read_csv(out)) >= {"time [s]", "s.y [m]", "s.x"}
+    d = Diagram("d", step=0.01)
+    d.add(Fmu(path), name="f")
+    assert simulate(d, 0.1).t[-1] == pytest.approx(0.1)
 
 
 def test_simulate_plays_inputs_and_writes_outputs(specimen, tmp_path, capsys):

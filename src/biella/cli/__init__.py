@@ -22,18 +22,18 @@ from . import _realtime as realtime
 from . import _run as run
 from . import _watching as watching
 from ._load import load_diagram
-from ._shared import complain
+from ._shared import EXIT_OK, complain
 
 __all__ = ["load_diagram", "main"]
 
-EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0 is success, 1 an error in the input, 2 an invalid command line, 130 an interrupt by Ctrl-C
-    before there was a result.
+    0 is success, 1 an error in the input, 2 an invalid command line, 3 warnings of ``validate``,
+    130 an interrupt by Ctrl-C before there was a result.
     """
     parser = _parser()
     given = sys.argv[1:] if arguments is None else arguments
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            options.command(options)
+            code = options.command(options)
     except BiellaError as error:
         if options.debug:
             raise
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         complain("interrupted.")
         return EXIT_INTERRUPTED
-    return EXIT_OK
+    return code if isinstance(code, int) else EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="biella",
         description="Mechanisms and block diagrams: run, check, draw, export, bind to hardware.",
         epilog="exit codes: 0 success, 1 an error in the input, 2 an invalid command line, "
-        "130 interrupted. example: biella demo",
+        "3 warnings of validate, 130 interrupted. example: biella demo",
     )
     parser.add_argument("--version", action="version", version=f"biella {__version__}")
     parser.set_defaults(command=None)

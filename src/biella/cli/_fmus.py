@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import BlockError, FmuError
 from ._shared import (
+    EXIT_OK,
+    EXIT_WARNINGS,
     add_command,
     add_json,
     complain,
@@ -55,19 +57,35 @@ def _info(options: argparse.Namespace) -> None:
         print_tables(describe_fmu(options.file, options.all))
 
 
-def _validate(options: argparse.Namespace) -> None:
-    from ..fmu._commands import find_problems
+def _validate(options: argparse.Namespace) -> int:
+    from ..fmu._commands import check_fmu
 
-    problems = find_problems(options.file)
+    found = check_fmu(options.file)
     if options.json:
-        print_json({"file": str(options.file), "problems": problems})
-    for problem in () if options.json else problems:
-        print(f"- {problem}")
-    if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise FmuError(f"{count} in {options.file}.")
+        print_json({
+            "file": str(options.file),
+            "problems": [*found.errors, *found.warnings],
+            "errors": found.errors,
+            "warnings": found.warnings,
+        })  # fmt: skip
+    else:
+        for title, problems in (("errors", found.errors), ("warnings", found.warnings)):
+            if problems:
+                print(f"{title}:")
+            for problem in problems:
+                print(f"- {problem}")
+    if found.errors:
+        raise FmuError(f"{_count(found.errors, 'error')} in {options.file}: it cannot run here.")
+    if found.warnings:
+        complain(f"{_count(found.warnings, 'warning')} in {options.file}: it can run.")
+        return EXIT_WARNINGS
     if not options.json:
         print(f"no problems in {options.file}")
+    return EXIT_OK
+
+
+def _count(problems: list[str], what: str) -> str:
+    return f"1 {what}" if len(problems) == 1 else f"{len(problems)} {what}s"
 
 
 def simulate_fmu(options: argparse.Namespace) -> None:

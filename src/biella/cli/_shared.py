@@ -45,6 +45,9 @@ def print_json(told: Any) -> None:
     print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
 
 
+EXIT_OK, EXIT_WARNINGS = 0, 3
+
+
 def complain(text: str) -> None:
     """Print a message, which is not a result, to stderr."""
     print(f"biella: {text}", file=sys.stderr)

@@ -91,8 +91,9 @@ def test_of_different_files_of_one_name_the_last_is_used_with_a_warning(tmp_path
     path = add_twice(make_specimen(tmp_path / "s.fmu"), "resources/a", "1", "22")
     with zipfile.ZipFile(path, "a") as file:
         file.writestr("resources\\a", "333")
+    archive = read_archive(path)
     with pytest.warns(BiellaWarning, match=r"several different files of one name: resources/a"):
-        archive = read_archive(path)
+        Fmu(path)
     folder = Folder.acquire(archive)
     assert (folder.path / "resources" / "a").read_bytes() == b"333"
     folder.release()
@@ -207,21 +208,57 @@ def test_entities_are_refused_before_any_parser_sees_them(tmp_path, text):
     path = tmp_path / "s.fmu"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("modelDescription.xml", text)
-    with pytest.raises(FmuError, match=r"declares a document type or entities|is not in UTF-8"):
+    with pytest.raises(FmuError, match=r"declares a document type or entities"):
         Fmu(path)
 
 
-def test_a_description_that_breaks_the_rules_is_explained(tmp_path):
-    xml = description().replace('causality="input"', 'causality="entry"', 1)
-    path = make_specimen(tmp_path / "s.fmu", xml=xml)
-    with pytest.raises(
-        FmuError, match=r"(?s)violates the FMI standard:\n  - .*causality.*validate=False"
-    ):
-        Fmu(path)
-    with pytest.raises(FmuError, match="cannot be read"):
+def test_a_description_that_cannot_be_read_is_explained(tmp_path):
+    with pytest.raises(FmuError, match=r"fmiVersion='9.1' is not supported"):
         Fmu(make_specimen(tmp_path / "v.fmu", xml=description(version="9.1")))
     with pytest.raises(FmuError, match="cannot be read"):
         Fmu(make_specimen(tmp_path / "b.fmu", xml="<fmiModelDescription"))
+    xml = description().replace('modelIdentifier="specimen"', "")
+    with pytest.raises(FmuError, match="no modelIdentifier in CoSimulation"):
+        Fmu(make_specimen(tmp_path / "i.fmu", xml=xml))
+
+
+@pytest.mark.parametrize(
+    ("member", "finding"),
+    [
+        ("binaries/{}/Specimen.so", "modelIdentifier of CoSimulation is 'specimen', but its bin"),
+        ("binaries/{}/other.so", "modelIdentifier of CoSimulation is 'specimen', but its binary"),
+        ("Binaries/{}/specimen.so", "`Binaries` in the archive must be written `binaries`"),
+        ("binaries\\{}\\specimen.so", None),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"isolate": True}, {"backend": "fmpy"}])
+def test_a_binary_of_another_name_is_used_with_a_warning(tmp_path, member, finding, options):
+    good = make_specimen(tmp_path / "good.fmu")
+    folder = archives.platform_folder()
+    path = tmp_path / "s.fmu"
+    with zipfile.ZipFile(good) as read, zipfile.ZipFile(path, "w") as write:
+        library = read.read(f"binaries/{folder}/specimen.so")
+        write.writestr("modelDescription.xml", read.read("modelDescription.xml"))
+        write.writestr(member.format(folder), library)
+    if finding:
+        with pytest.warns(BiellaWarning, match=finding):
+            block = Fmu(path, **options)
+    else:
+        block = Fmu(path, **options)
+    d = Diagram("d", step=0.01)
+    d.add(block, name="f")
+    assert simulate(d, 0.1)["f.y"][0] == 1.0
+
+
+def test_of_several_libraries_none_is_guessed(tmp_path):
+    path = tmp_path / "s.fmu"
+    folder = f"binaries/{archives.platform_folder()}"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("modelDescription.xml", description())
+        for name in ("a", "b"):
+            file.writestr(f"{folder}/{name}.so", "x")
+    with pytest.raises(FmuError, match=rf"has no `{folder}/specimen.so`. It has .*a.so, .*b.so"):
+        Fmu(path)
 
 
 def test_a_missing_platform_lists_those_that_there_are(tmp_path):
@@ -366,31 +403,12 @@ def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            '<Integer start="3"/>',
-            '<Integer start="1e999"/>',
-            "`n` is of type Integer, got '1e999'",
-        ),
-        (
-            '<Integer start="3"/>',
-            '<Integer start="nan"/>',
-            "`n` is of type Integer, got 'nan'",
-        ),
-        (
-            '<Integer start="3"/>',
-            '<Integer start="3000000000"/>',
-            "`n` cannot be 3000000000: the range of Int",
-        ),
-        ('<Real start="0.5"', '<Real start="half"', "`u` is of type Real, got 'half'"),
-        ('stepSize="0.05"', 'stepSize="soon"', "stepSize='soon' in its DefaultExperiment"),
-        ('stepSize="0.05"', 'stepSize="1e999"', "stepSize='1e999' in its DefaultExperiment"),
         ('valueReference="1"', 'valueReference="4294967296"', "`y` has the value reference 429"),
         ('valueReference="1"', 'valueReference="-1"', "`y` has the value reference -1"),
-        ('<BaseUnit m="1"/>', '<BaseUnit m="one"/>', "cannot be read|cannot be used"),
     ],
 )
-def test_a_value_that_is_none_is_an_error_with_its_name(tmp_path, old, new, message):
-    xml = description(experiment='<DefaultExperiment stepSize="0.05"/>').replace(old, new)
+def test_a_port_without_a_valid_reference_is_an_error_with_its_name(tmp_path, old, new, message):
+    xml = description().replace(old, new)
     assert new in xml
     path = make_specimen(tmp_path / "s.fmu", xml=xml)
     with pytest.raises(FmuError, match=message):

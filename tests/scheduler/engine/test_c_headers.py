@@ -38,6 +38,7 @@ def test_types_of_structures_and_functions(tmp_path):
     text = """
 typedef struct thing thing;
 typedef int (*call)(thing *t, int32_t op);
+typedef const char *told(thing *t, void (*end)(int), double values[]);
 typedef struct { double x, *y; char name[8]; const char *const *texts; } inner;
 typedef struct { inner in, many[2]; thing *handle; call back; void (*end)(thing *); } outer;
 BL_API outer *make(const char *name, thing **made, uint8_t *bytes, size_t size, call back);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fmu/importer/host.h"
+#include "fmu/importer/host/host.h"
 
 #if defined(_WIN32)
 #include <windows.h>
@@ -13,9 +13,9 @@
 
 #if defined(BL_STATIC) /* a target without file system */
 
-int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *calls, char *message,
+int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **library, void *calls, char *message,
                 size_t message_size) {
-    (void)path, (void)flags, (void)calls;
+    (void)fmi, (void)path, (void)flags, (void)calls;
     *library = NULL;
     snprintf(message, message_size, "this engine was built without a loader for shared libraries");
     return BL_ERROR_BLOCK;
@@ -57,66 +57,30 @@ void bl_fmu_unload(void *library) {
 }
 #endif
 
-typedef struct {
-    const char *name;
-    size_t offset;
-    int32_t flag; /* without it the FMU need not have the function */
-} bl_fmu_symbol;
-
-#define SYMBOL(name, flag) {"fmi2" #name, offsetof(bl_fmu_calls, name), flag}
-static const bl_fmu_symbol SYMBOLS[] = {
-    SYMBOL(GetVersion, 0),
-    SYMBOL(SetDebugLogging, 0),
-    SYMBOL(Instantiate, 0),
-    SYMBOL(FreeInstance, 0),
-    SYMBOL(SetupExperiment, 0),
-    SYMBOL(EnterInitializationMode, 0),
-    SYMBOL(ExitInitializationMode, 0),
-    SYMBOL(Terminate, 0),
-    SYMBOL(GetReal, 0),
-    SYMBOL(GetInteger, 0),
-    SYMBOL(GetBoolean, 0),
-    SYMBOL(SetReal, 0),
-    SYMBOL(SetInteger, 0),
-    SYMBOL(SetBoolean, 0),
-    SYMBOL(SetString, 0),
-    SYMBOL(DoStep, 0),
-    SYMBOL(GetBooleanStatus, 0),
-    SYMBOL(GetRealStatus, HOST_NO_FLAG),
-    SYMBOL(GetFMUstate, HOST_CAN_SAVE),
-    SYMBOL(SetFMUstate, HOST_CAN_SAVE),
-    SYMBOL(FreeFMUstate, HOST_CAN_SAVE),
-    SYMBOL(SerializedFMUstateSize, HOST_CAN_SERIALIZE),
-    SYMBOL(SerializeFMUstate, HOST_CAN_SERIALIZE),
-    SYMBOL(DeSerializeFMUstate, HOST_CAN_SERIALIZE),
-    SYMBOL(SetRealInputDerivatives, HOST_CAN_INTERPOLATE),
-    SYMBOL(GetDirectionalDerivative, HOST_GIVES_DERIVATIVES),
-};
-#undef SYMBOL
-
-int bl_fmu_load(const char *path, int32_t flags, void **library, bl_fmu_calls *calls, char *message,
+int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **library, void *calls, char *message,
                 size_t message_size) {
-    char why[512] = "";
+    char why[512] = "", name[64];
     *library = open_library(path, why, sizeof why);
     if (!*library) {
         snprintf(message, message_size, "its binary cannot be loaded: %s", why);
         return BL_ERROR_BLOCK;
     }
-    for (size_t s = 0; s < sizeof SYMBOLS / sizeof *SYMBOLS; s++) {
-        const bl_fmu_symbol *symbol = &SYMBOLS[s];
-        void *found = find_symbol(*library, symbol->name);
+    for (size_t s = 0; s < fmi->symbol_count; s++) {
+        const bl_fmu_symbol *symbol = &fmi->symbols[s];
+        snprintf(name, sizeof name, "%s%s", fmi->prefix, symbol->name);
+        void *found = find_symbol(*library, name);
         memcpy((char *)calls + symbol->offset, &found, sizeof found);
         if (found || (symbol->flag && !(flags & symbol->flag))) continue;
-        snprintf(message, message_size, "its binary has no function %s%s", symbol->name,
+        snprintf(message, message_size, "its binary has no function %s%s", name,
                  symbol->flag ? ", although its description declares this capability" : "");
         bl_fmu_unload(*library);
         *library = NULL;
         return BL_ERROR_BLOCK;
     }
-    const char *version = calls->GetVersion();
-    if (!version || strncmp(version, "2.", 2) != 0) {
-        snprintf(message, message_size, "its binary reports FMI version %.16s instead of 2.0",
-                 version ? version : "(nothing)");
+    const char *version = fmi->get_version(calls);
+    if (!version || strncmp(version, fmi->version, 2) != 0) {
+        snprintf(message, message_size, "its binary reports FMI version %.16s instead of %.3s",
+                 version ? version : "(nothing)", fmi->version);
         bl_fmu_unload(*library);
         *library = NULL;
         return BL_ERROR_BLOCK;

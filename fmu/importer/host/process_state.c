@@ -1,5 +1,5 @@
 /* Keeping the working directory over a call into an FMU, and the floating-point control for a host in another language. */
-#include "fmu/importer/process_state.h"
+#include "fmu/importer/host/process_state.h"
 
 #include "scheduler/engine/biella.h"
 

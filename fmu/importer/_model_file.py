@@ -1,0 +1,87 @@
+"""modelDescription.xml as FMPy's objects, and findings about it that do not prevent a run."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import FmuError
+from ._archive import Archive
+from ._repair import repair
+
+_SCHEMAS = {
+    "1": "fmi1/fmiModelDescription.xsd",
+    "2": "fmi2/fmi2ModelDescription.xsd",
+    "3": "fmi3/fmi3ModelDescription.xsd",
+}
+
+
+def read_model(archive: Archive, validate: bool) -> tuple[Any, list[str]]:
+    """Return FMPy's model description, and findings; without `validate`, only those of repairs.
+
+    Raises
+    ------
+    FmuError
+        If the description cannot be read, or its version of FMI is unknown.
+    """
+    from fmpy.model_description import read_model_description
+    from lxml import etree
+
+    path = archive.path
+    try:
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+        root = etree.fromstring(archive.description, parser)
+    except etree.XMLSyntaxError as error:
+        raise FmuError(f"the description in `{path}` cannot be read: {error}") from error
+    violations = _schema_violations(root) if validate else []
+    repairs = repair(root)
+    version = root.get("fmiVersion") or ""
+    if version not in ("1.0", "2.0") and not version.startswith("3."):
+        raise FmuError(
+            f"the description in `{path}` cannot be read: fmiVersion={version!r} is not supported. "
+            f"Supported versions are 1.0, 2.0 and 3.0."
+        )
+    # FMPy sees the checked text only, not the file, which may change meanwhile.
+    copy = io.BytesIO()
+    with zipfile.ZipFile(copy, "w") as packed:
+        text = etree.tostring(root.getroottree(), encoding="UTF-8", xml_declaration=True)
+        packed.writestr("modelDescription.xml", text)
+    try:
+        model = read_model_description(copy, validate=False)
+    except Exception as error:
+        reason = [f" {violation}" for violation in violations[:3]]
+        raise FmuError(
+            f"the description in `{path}` cannot be read: {error}{'.' if reason else ''}"
+            f"{''.join(reason)}"
+        ) from error
+    return model, [*violations, *(_inconsistencies(model) if validate else []), *repairs]
+
+
+@lru_cache(maxsize=3)
+def _schema(major: str) -> Any:
+    import fmpy
+    from lxml import etree
+
+    return etree.XMLSchema(file=str(Path(fmpy.__file__).parent / "schema" / _SCHEMAS[major]))
+
+
+def _schema_violations(root: Any) -> list[str]:
+    major = (root.get("fmiVersion") or "")[:1]
+    if major not in _SCHEMAS:
+        return []
+    schema = _schema(major)
+    schema.validate(root)
+    return [f"line {e.line}: {e.message}" for e in schema.error_log]
+
+
+def _inconsistencies(model: Any) -> list[str]:
+    """Return what FMPy finds beyond the schema."""
+    from fmpy.validation import validate_model_description
+
+    try:
+        return [str(problem) for problem in validate_model_description(model)]
+    except Exception as error:  # it relies on what the schema requires
+        return [f"not all checks were possible: {type(error).__name__}: {error}."]

@@ -250,7 +250,8 @@ struct bl_engine {
     double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
-    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, ticking_count, rated_count, idle_count;
+    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, ticking_count, rated_count,
+        idle_count;
     int64_t crossing_count, event_capacity;
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */

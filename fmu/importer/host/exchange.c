@@ -32,32 +32,38 @@ enum { LARGEST_ITERATIONS = 1000, LARGEST_REPETITIONS = 100 };
 static const double EXCHANGE_JUMP = 1e-10;
 
 /* The memory of a block: the time of the next time event, whether CompletedIntegratorStep has requested an event, the time of the last event,
-   and how many there were at that time; then for each indicator whether it was positive after it. */
-enum { EXCHANGE_NEXT, EXCHANGE_REQUESTED, EXCHANGE_LAST, EXCHANGE_REPEATED, EXCHANGE_MEMORY };
+   how many there were at that time, and when the inputs were noted; then for each indicator whether it was positive after the last event; then
+   the inputs that were noted: at the last event, or where there might have been one. */
+enum { EXCHANGE_NEXT, EXCHANGE_REQUESTED, EXCHANGE_LAST, EXCHANGE_REPEATED, EXCHANGE_NOTED, EXCHANGE_MEMORY };
 
 typedef enum { NO_CAUSE, CAUSE_STEP, CAUSE_TIME, CAUSE_PARAMETER, CAUSE_INPUT, CAUSE_INDICATOR } bl_exchange_cause;
 
 #define EXCHANGE_CALL(f, name, ...) bl_fmu_leave_call(f, (f)->exchange->call.name((f)->component, __VA_ARGS__))
 #define EXCHANGE_ENTER(f, name) bl_fmu_leave_call(f, (f)->exchange->call.name((f)->component))
 
-static int32_t exchange_indicators(const bl_block *b) {
-    return b->i[b->i_count - EXCHANGE_FIELDS + EXCHANGE_INDICATORS];
-}
-
-static int exchange_check(const bl_block *b) {
-    return bl_fmu_check(b, EXCHANGE_FIELDS) && b->i[HOST_SUBSTEPS] == 1 && exchange_indicators(b) >= 0;
-}
-static bl_sizes exchange_sizes(const bl_block *b) {
-    return (bl_sizes){.memory = EXCHANGE_MEMORY + exchange_indicators(b)};
-}
-
-/* ---- making and starting */
+static int32_t exchange_indicators(const bl_block *b) { return b->i[HOST_INDICATORS]; }
+static double *noted_inputs(const bl_block *b) { return b->z + EXCHANGE_MEMORY + exchange_indicators(b); }
 
 static int32_t count_inputs(const bl_block *b) {
     int32_t count = 0;
     for (int32_t p = 0; p < b->u_count; p++) count += b->u_width[p];
     return count;
 }
+
+static int check_exchange(const bl_block *b, int32_t type_count) {
+    const int32_t forbidden = HOST_HAS_EVENTS | HOST_CAN_INTERPOLATE;
+    return bl_fmu_check(b, type_count) && !(b->i[HOST_FLAGS] & forbidden) && b->i[HOST_SUBSTEPS] == 1 &&
+           b->i[HOST_INDICATORS] >= 0;
+}
+static int exchange_check_fmi2(const bl_block *b) {
+    return check_exchange(b, HOST_FMI2_TYPES) && !(b->i[HOST_FLAGS] & HOST_IS_CONFIGURED);
+}
+static int exchange_check_fmi3(const bl_block *b) { return check_exchange(b, HOST_TYPES); }
+static bl_sizes exchange_sizes(const bl_block *b) {
+    return (bl_sizes){.memory = (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b)};
+}
+
+/* ---- making and starting */
 
 /* Whether the values at a place are computed by a continuous block, so that they may change between ticks. */
 static bool is_made_continuously(const bl_engine *e, const double *place) {
@@ -68,20 +74,18 @@ static bool is_made_continuously(const bl_engine *e, const double *place) {
     return false;
 }
 
-bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b, int version) {
+bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b) {
     const int32_t inputs = count_inputs(b), indicators = exchange_indicators(b);
-    const size_t numbers = (size_t)b->x_count + (size_t)indicators + (size_t)inputs;
-    bl_fmu_exchange *m =
-        calloc(1, sizeof *m + numbers * sizeof(double) + (size_t)inputs * sizeof(bl_exchange_input));
+    const size_t numbers = (size_t)b->x_count + (size_t)indicators;
+    bl_fmu_exchange *m = calloc(1, sizeof *m + numbers * sizeof(double) + (size_t)inputs * sizeof(bl_exchange_input));
     if (!m) return NULL;
-    m->version = version;
+    m->version = strncmp(e->kernels[b->index]->name, "fmu3", 4) == 0 ? 3 : 2;
     m->state_count = b->x_count;
     m->indicator_count = indicators;
     m->input_count = inputs;
     m->x = (double *)(m + 1);
     m->indicators = m->x + b->x_count;
-    m->seen = m->indicators + indicators;
-    m->kinds = (bl_exchange_input *)(m->seen + inputs);
+    m->kinds = (bl_exchange_input *)(m->indicators + indicators);
     const int32_t *record = bl_fmu_input_records(b);
     bl_exchange_input *kind = m->kinds;
     for (int32_t p = 0; p < b->u_count; p++) {
@@ -93,15 +97,12 @@ bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b, int vers
 }
 
 static int exchange_init(bl_block *b, double t) {
-    bl_fmu_host *f = b->external;
     const int status = bl_fmu_init(b, t);
     if (status != BL_OK) return status;
-    f->exchange->has_time = f->exchange->has_states = false;
-    f->exchange->seen_time = NAN;
     memset(b->x, 0, (size_t)b->x_count * sizeof *b->x);
     memset(b->z, 0, (size_t)b->z_count * sizeof *b->z);
     b->z[EXCHANGE_NEXT] = INFINITY;
-    b->z[EXCHANGE_LAST] = -INFINITY;
+    b->z[EXCHANGE_LAST] = b->z[EXCHANGE_NOTED] = -INFINITY;
     return BL_OK;
 }
 
@@ -118,7 +119,7 @@ static int put_inputs(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, 
 /* A discarded call leaves no values, and the reason; a shorter step may do without it. */
 static int note_discard(bl_fmu_host *f, bl_fmi_status status, const char *function, double t) {
     const int outcome = bl_fmu_status(f, status, function, t);
-    if (status == FMI_DISCARD) f->exchange->has_time = f->exchange->has_states = false;
+    if (status == FMI_DISCARD) bl_exchange_forget(f->exchange);
     return outcome;
 }
 
@@ -218,22 +219,23 @@ static int exchange_crossings(bl_block *b, double t) {
 
 /* ---- events */
 
-static void note_inputs(const bl_block *b, bl_fmu_exchange *m, double t) {
-    double *to = m->seen;
+static void note_inputs(const bl_block *b, double t) {
+    double *to = noted_inputs(b);
     for (int32_t p = 0; p < b->u_count; to += b->u_width[p], p++)
         memcpy(to, b->u[p], (size_t)b->u_width[p] * sizeof *to);
-    m->seen_time = t;
+    b->z[EXCHANGE_NOTED] = t;
 }
 
 static bool inputs_jump(const bl_block *b, const bl_fmu_exchange *m, double t) {
-    const double *seen = m->seen;
+    const double *noted = noted_inputs(b);
     const bl_exchange_input *kind = m->kinds;
-    const bool at_once = t == m->seen_time;
+    const bool at_once = t == b->z[EXCHANGE_NOTED];
     for (int32_t p = 0; p < b->u_count; p++)
-        for (int32_t k = 0; k < b->u_width[p]; k++, seen++, kind++) {
+        for (int32_t k = 0; k < b->u_width[p]; k++, noted++, kind++) {
             const double now = b->u[p][k];
-            if (now == *seen || (*kind == EXCHANGE_MOVES && !at_once)) continue;
-            if (*kind != EXCHANGE_MOVES || fabs(now - *seen) > EXCHANGE_JUMP * fmax(1.0, fmax(fabs(now), fabs(*seen))))
+            if (now == *noted || (*kind == EXCHANGE_MOVES && !at_once)) continue;
+            if (*kind != EXCHANGE_MOVES ||
+                fabs(now - *noted) > EXCHANGE_JUMP * fmax(1.0, fmax(fabs(now), fabs(*noted))))
                 return true;
         }
     return false;
@@ -244,7 +246,7 @@ static int find_cause(const bl_block *b, bl_fmu_host *f, double t, bl_exchange_c
     *cause = NO_CAUSE;
     if (b->z[EXCHANGE_REQUESTED] != 0.0) *cause = CAUSE_STEP;
     else if (b->z[EXCHANGE_NEXT] <= t + bl_slack(b->engine, t)) *cause = CAUSE_TIME;
-    else if (bl_fmu_is_tuned(b, f)) *cause = CAUSE_PARAMETER;
+    else if (!bl_fmu_is_tuned(b, f)) *cause = CAUSE_PARAMETER;
     else if (inputs_jump(b, m, t)) *cause = CAUSE_INPUT;
     if (*cause != NO_CAUSE || m->indicator_count == 0) return BL_OK;
     const int status = read_indicators(b, f, t);
@@ -262,7 +264,8 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
     int status = BL_OK;
     for (int k = 0; status == BL_OK && update.again && !f->ended; k++) {
         if (k == LARGEST_ITERATIONS)
-            return bl_fmu_error(f, "its event iteration at t = %.9g does not end: %s%s has requested another one %d times",
+            return bl_fmu_error(f,
+                                "its event iteration at t = %.9g does not end: %s%s has requested another one %d times",
                                 t, f->fmi->prefix, name, k);
         status = bl_fmu_status(f, bl_exchange_update_states(f, &update), name, t);
         states_changed |= update.states_changed;
@@ -274,8 +277,8 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
     if (f->ended) return BL_OK;
     status = bl_fmu_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
     if (status == BL_OK && m->state_count > 0 && (states_changed || !m->has_states)) {
-        status = bl_fmu_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count),
-                               "GetContinuousStates", t);
+        status =
+            bl_fmu_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count), "GetContinuousStates", t);
         memcpy(m->x, b->x, (size_t)b->x_count * sizeof *m->x);
         m->has_states = status == BL_OK;
     }
@@ -323,7 +326,7 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     if (status == BL_OK) status = put_inputs(b, f, &f->delayed, 1, t);
     if (status == BL_OK) status = bl_fmu_tune(b, f, t);
     if (status == BL_OK) status = iterate_states(b, f, t);
-    note_inputs(b, m, t);
+    note_inputs(b, t);
     if (status != BL_OK || f->ended) return status;
     status = read_indicators(b, f, t);
     if (status == BL_OK) note_domains(b, m);
@@ -338,7 +341,7 @@ static int exchange_tick_event(bl_block *b, double t) {
     bl_fmu_enter(f);
     int status = find_cause(b, f, t, &cause);
     if (status == BL_OK && cause == NO_CAUSE) {
-        note_inputs(b, f->exchange, t);
+        note_inputs(b, t);
         status = BL_UNCHANGED;
     } else if (status == BL_OK) {
         status = handle_event(b, f, t, cause);
@@ -356,11 +359,11 @@ static int exchange_settle(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     /* What has changed since the last event is not lost: an input that is held or discrete changes with ticks and events only. */
-    if (!inputs_jump(b, f->exchange, NAN)) note_inputs(b, f->exchange, t);
+    if (!inputs_jump(b, f->exchange, NAN)) note_inputs(b, t);
     return BL_OK;
 }
 
-static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
+static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
     bl_fmu_exchange *m = f->exchange;
     int status = bl_fmu_tune(b, f, t);
     if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->direct, t);
@@ -372,7 +375,7 @@ static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
     m->time = t;
     m->has_time = true;
     status = iterate_states(b, f, t);
-    note_inputs(b, m, t);
+    note_inputs(b, t);
     if (status != BL_OK || f->ended) return status;
     status = read_indicators(b, f, t);
     if (status == BL_OK) note_domains(b, m);
@@ -385,7 +388,7 @@ static int exchange_exit_initialization(bl_block *b, double t) {
     if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
     bl_fmu_enter_setup(f, &directory);
-    return bl_fmu_leave_setup(f, &directory, leave_initialization(b, f, t));
+    return bl_fmu_leave_setup(f, &directory, begin_exchange(b, f, t));
 }
 
 static double exchange_next_instant(const bl_block *b, double t) {
@@ -421,22 +424,33 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
     else snprintf(text, size, "event after a step");
 }
 
-#define EXCHANGE_KERNEL(kernel, completes)                                                                     \
-    {                                                                                                          \
-        .name = kernel, .check = exchange_check, .sizes = exchange_sizes, .init = exchange_init,               \
-        .output = exchange_output, .derivative = exchange_derivative, .update = exchange_update,               \
-        .project = completes, .exit_initialization = exchange_exit_initialization,                             \
-        .directional_derivative = exchange_directional_derivative, .crossing_count = exchange_crossing_count,  \
-        .crossings = exchange_crossings, .settle = exchange_settle, .event = exchange_event,                   \
-        .tick_event = exchange_tick_event, .next_instant = exchange_next_instant,                              \
-        .describe_event = exchange_describe_event, .close = bl_fmu_close, .last_error = bl_fmu_last_error      \
-    }
+#define EXCHANGE_KERNEL(kernel, checks, completes) \
+    {.name = kernel, \
+     .check = checks, \
+     .sizes = exchange_sizes, \
+     .init = exchange_init, \
+     .output = exchange_output, \
+     .derivative = exchange_derivative, \
+     .update = exchange_update, \
+     .project = completes, \
+     .exit_initialization = exchange_exit_initialization, \
+     .directional_derivative = exchange_directional_derivative, \
+     .crossing_count = exchange_crossing_count, \
+     .crossings = exchange_crossings, \
+     .settle = exchange_settle, \
+     .event = exchange_event, \
+     .tick_event = exchange_tick_event, \
+     .next_instant = exchange_next_instant, \
+     .describe_event = exchange_describe_event, \
+     .diagnose = bl_fmu_diagnose, \
+     .close = bl_fmu_close, \
+     .last_error = bl_fmu_last_error}
 
 /* Of FMUs that need CompletedIntegratorStep, every tick ends a step under error control. */
 const bl_kernel bl_kernels_exchange[] = {
-    EXCHANGE_KERNEL("fmu2_exchange", NULL),
-    EXCHANGE_KERNEL("fmu2_exchange_steps", exchange_project),
-    EXCHANGE_KERNEL("fmu3_exchange", NULL),
-    EXCHANGE_KERNEL("fmu3_exchange_steps", exchange_project),
+    EXCHANGE_KERNEL("fmu2_exchange", exchange_check_fmi2, NULL),
+    EXCHANGE_KERNEL("fmu2_exchange_steps", exchange_check_fmi2, exchange_project),
+    EXCHANGE_KERNEL("fmu3_exchange", exchange_check_fmi3, NULL),
+    EXCHANGE_KERNEL("fmu3_exchange_steps", exchange_check_fmi3, exchange_project),
     {.name = 0},
 };

@@ -6,9 +6,6 @@
 
 #include "fmu/importer/host/host.h"
 
-/* The integers of a block of kernel fmu2_exchange or fmu3_exchange follow those of host.h. */
-enum { EXCHANGE_INDICATORS, EXCHANGE_FIELDS };
-
 /* The functions of an FMU for model exchange only. */
 typedef struct {
     int (*EnterEventMode)(void *);
@@ -39,12 +36,12 @@ typedef struct bl_fmu_exchange {
     bool has_time, has_states; /* whether the FMU has `time` and `x` */
     double time, *x;
     double *indicators;
-    double *seen, seen_time; /* the inputs at the last event, or where it was judged whether there is one, and the time */
     bl_exchange_input *kinds; /* of the inputs */
 } bl_fmu_exchange;
 
-/* exchange.c: after the host was made, and before it is freed. NULL: there is no memory. */
-bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b, int version);
+/* exchange.c: NULL if there is no memory; free() releases it. */
+bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b);
+static inline void bl_exchange_forget(bl_fmu_exchange *m) { m->has_time = m->has_states = false; }
 
 /* exchange_calls.c: finds the functions. Returns the name of one that is missing, or NULL. */
 const char *bl_exchange_find(bl_fmu_exchange *m, void *library);

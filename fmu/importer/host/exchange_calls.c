@@ -42,7 +42,7 @@ const char *bl_exchange_find(bl_fmu_exchange *m, void *library) {
     for (size_t s = 0; s < sizeof EXCHANGE_SYMBOLS / sizeof *EXCHANGE_SYMBOLS; s++) {
         const char *name = EXCHANGE_SYMBOLS[s].names[m->version - 2];
         if (!name) continue;
-        void *found = bl_fmu_find(library, name);
+        void *found = bl_fmu_find_function(library, name);
         if (!found) return name;
         memcpy((char *)&m->call + EXCHANGE_SYMBOLS[s].offset, &found, sizeof found);
     }
@@ -55,9 +55,8 @@ bl_fmi_status bl_exchange_update_states(bl_fmu_host *f, bl_exchange_update *upda
         bl_fmi3_update call;
         memcpy(&call, &m->call.UpdateDiscreteStates, sizeof call);
         *update = (bl_exchange_update){0};
-        return bl_fmu_leave_call(f,
-                                 call(f->component, &update->again, &update->ends, &update->nominals_changed,
-                                      &update->states_changed, &update->has_next, &update->next));
+        return bl_fmu_leave_call(f, call(f->component, &update->again, &update->ends, &update->nominals_changed,
+                                         &update->states_changed, &update->has_next, &update->next));
     }
     bl_fmi2_update call;
     bl_fmi2_event_info info = {0};
@@ -97,7 +96,8 @@ int bl_exchange_check_counts(bl_fmu_host *f, double t) {
         const int status = bl_fmu_status(f, bl_fmu_leave_call(f, call(f->component, &count)), NAMES[k], t);
         if (status != BL_OK) return status;
         if (count != (size_t)expected[k])
-            return bl_fmu_error(f, "fmi3%s returned %zu, but its description has %d", NAMES[k], count, (int)expected[k]);
+            return bl_fmu_error(f, "fmi3%s returned %zu, but its description has %d", NAMES[k], count,
+                                (int)expected[k]);
     }
     return BL_OK;
 }

@@ -359,7 +359,8 @@ API int fmi2GetDirectionalDerivative(void *c, const unsigned *y, size_t ny, cons
 #else
 
 API const char *fmi3GetVersion(void) { return "3.0"; }
-API void *fmi3InstantiateModelExchange(const char *n, const char *t, const char *r, bool v, bool l, void *e, void *log) {
+API void *fmi3InstantiateModelExchange(const char *n, const char *t, const char *r, bool v, bool l, void *e,
+                                       void *log) {
     (void)n, (void)t, (void)r, (void)v, (void)l, (void)e, (void)log;
     return instantiate();
 }
@@ -374,23 +375,23 @@ API int fmi3GetFloat64(void *c, const unsigned *r, size_t n, double *value, size
 API int fmi3SetFloat64(void *c, const unsigned *r, size_t n, const double *value, size_t count) {
     return n == count ? set_reals(c, r, n, value) : ERROR;
 }
-#define WHOLE(name, type)                                                                     \
-    API int fmi3Get##name(void *c, const unsigned *r, size_t n, type *value, size_t count) {  \
-        int status = n == count ? OK : ERROR;                                                 \
-        for (size_t k = 0; k < n && status == OK; k++) {                                      \
-            double real = 0.0;                                                                \
-            status = get_reals(c, r + k, 1, &real);                                           \
-            value[k] = (type)real;                                                            \
-        }                                                                                     \
-        return status;                                                                        \
-    }                                                                                         \
+#define WHOLE(name, type) \
+    API int fmi3Get##name(void *c, const unsigned *r, size_t n, type *value, size_t count) { \
+        int status = n == count ? OK : ERROR; \
+        for (size_t k = 0; k < n && status == OK; k++) { \
+            double real = 0.0; \
+            status = get_reals(c, r + k, 1, &real); \
+            value[k] = (type)real; \
+        } \
+        return status; \
+    } \
     API int fmi3Set##name(void *c, const unsigned *r, size_t n, const type *value, size_t count) { \
-        int status = n == count ? OK : ERROR;                                                 \
-        for (size_t k = 0; k < n && status == OK; k++) {                                      \
-            const double real = (double)value[k];                                             \
-            status = set_reals(c, r + k, 1, &real);                                           \
-        }                                                                                     \
-        return status;                                                                        \
+        int status = n == count ? OK : ERROR; \
+        for (size_t k = 0; k < n && status == OK; k++) { \
+            const double real = (double)value[k]; \
+            status = set_reals(c, r + k, 1, &real); \
+        } \
+        return status; \
     }
 WHOLE(Int32, int32_t)
 WHOLE(Boolean, bool)

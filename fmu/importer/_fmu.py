@@ -18,6 +18,7 @@ from ...errors import BiellaError, DiagramError, FmuError
 from ...scheduler.engine._engine import OK, Instance
 from ...scheduler.engine._library import contract, library
 from ._archive import Folder, find_binary, read_archive
+from ._feedthrough import override_feedthrough
 from ._interface import (
     Description,
     Interface,
@@ -41,6 +42,7 @@ def Fmu(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
+    feedthrough: bool | Mapping[str, bool | str | Sequence[str]] | None = None,
     tolerance: float | None = None,
     backend: Literal["engine", "fmpy", "pyfmi"] = "engine",
     isolate: bool = False,
@@ -70,6 +72,10 @@ def Fmu(
     inputs, outputs
         Variables that become ports. An output may be any numeric variable of the FMU, including a
         parameter, which remains settable.
+    feedthrough
+        Direct feedthrough, if the FMU declares it wrongly: for an output the inputs that it depends
+        on at the same instant, as in ``{"y": ["u"], "z": []}``; True or False for all outputs.
+        Outputs that are not named keep what the FMU declares.
     tolerance
         Relative tolerance passed to the FMU, for its internal solver.
     backend
@@ -113,6 +119,7 @@ def Fmu(
         bool(logging),
     )
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
+    interface = override_feedthrough(interface, description, feedthrough)
     if backend == "fmpy":
         from ._backend_fmpy import FmpyFmu
 

@@ -427,6 +427,8 @@ class Interface:
     """Names of scalar variables that the user has set."""
     strings: dict[int, str] = field(default_factory=dict)
     """String parameters by reference."""
+    given_feedthrough: list[tuple[str, str]] | None = None
+    """Pairs (output, input) that replace those of the description."""
 
     @property
     def tunable(self) -> int:
@@ -479,6 +481,8 @@ class Interface:
 
     def feedthrough(self, description: Description) -> list[tuple[str, str]]:
         """Return the pairs (output, input) of ports with direct feedthrough."""
+        if self.given_feedthrough is not None:
+            return self.given_feedthrough
         pairs = []
         for output in self.outputs:
             for input_ in self.inputs:

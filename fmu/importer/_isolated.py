@@ -66,6 +66,7 @@ class IsolatedFmu(AbstractCalledFmu):
     def order(self) -> bytes:
         """Return the data from which the worker creates the same block."""
         scalars = self.description.scalars
+        pairs = self.interface.feedthrough(self.description)
         names = {s.reference: n for n, s in scalars.items() if s.fmi_type == "String"}
         given: dict[str, Any] = {names[r]: text for r, text in self.interface.strings.items()}
         for group in self.interface.parameters:
@@ -82,6 +83,10 @@ class IsolatedFmu(AbstractCalledFmu):
             "parameters": given,
             "inputs": [group.name for group in self.interface.inputs],
             "outputs": [group.name for group in self.interface.outputs],
+            "feedthrough": {
+                output.name: [i for o, i in pairs if o == output.name]
+                for output in self.interface.outputs
+            },
             "logging": (self.options.categories or True) if self.options.logging else False,
             "validate": self.validate,
         }).encode()  # fmt: skip

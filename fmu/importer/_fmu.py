@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from ...blocks.core._block import AbstractBlock, NativeBlock
-from ...blocks.core._ports import EVERY_TICK, periodic
+from ...blocks.core._ports import EVERY_TICK, Rate, periodic
 from ...blocks.core._vectors import make_record
 from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
@@ -27,6 +27,7 @@ from ._interface import (
     read_description,
     warn_of_findings,
 )
+from ._kinds import Kind, check_exchange, choose_kind, interface_of, is_exchange
 from ._options import Options
 
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
@@ -36,6 +37,7 @@ _BACKENDS = ("engine", "fmpy", "pyfmi")
 def Fmu(
     path: str | Path,
     *,
+    kind: Kind | None = None,
     instance_name: str | None = None,
     period: float | None = None,
     substeps: int = 1,
@@ -50,7 +52,7 @@ def Fmu(
     logging: bool | Sequence[str] = False,
     validate: bool = True,
 ) -> AbstractBlock:
-    """Return a block that runs the co-simulation FMU at `path`.
+    """Return a block that runs the FMU at `path`, for co-simulation or model exchange.
 
     Its ports are the FMU's inputs and outputs, with their units; elements ``name[i]`` make one
     vector port ``name``. Its parameters are the FMU's, settable by name like those of every block.
@@ -60,6 +62,11 @@ def Fmu(
     ----------
     path
         The file. It is unpacked to a temporary folder, which is deleted after the run.
+    kind
+        ``"cs"``: co-simulation, the FMU solves its equations itself and takes one step per period.
+        ``"me"``: model exchange, the solver of the diagram integrates the states of the FMU, and
+        its events are located with those of the diagram. By default co-simulation if the FMU
+        supports it.
     instance_name
         Instance name passed to the FMU; by default the name of the file.
     period
@@ -108,6 +115,7 @@ def Fmu(
     check_period(period, substeps)
     archive = read_archive(path)
     description = read_description(archive, validate)
+    description = choose_kind(description, kind)
     if validate:
         warn_of_findings(description, stacklevel=2)
     options = Options(
@@ -118,6 +126,9 @@ def Fmu(
         _categories(description, logging),
         bool(logging),
     )
+    exchanges = backend == "engine" and is_exchange(description)
+    if exchanges:
+        check_exchange(description, period, substeps, isolate)
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
     interface = override_feedthrough(interface, description, feedthrough)
     if backend == "fmpy":
@@ -133,6 +144,10 @@ def Fmu(
         from ._isolated import IsolatedFmu
 
         return IsolatedFmu(description, interface, input_values, options, timeout, validate)
+    if exchanges:
+        from ._exchange import ExchangeFmu
+
+        return ExchangeFmu(description, interface, input_values, options)
     return EngineFmu(description, interface, input_values, options)
 
 
@@ -152,12 +167,9 @@ def check_runnable(description: Description) -> None:
             f"{label} is FMI {description.version}: the engine supports FMI 2.0. Use "
             f"backend='fmpy'."
         )
-    if description.model.coSimulation is None:
-        raise FmuError(
-            f"{label} supports model exchange only, and the engine runs co-simulation FMUs. "
-            f"Use backend='fmpy', which includes the solver CVode."
-        )
-    find_binary(description.archive, description.model.coSimulation.modelIdentifier)
+    if interface_of(description) is None:
+        raise FmuError(f"{label} supports scheduled execution only, which biella does not run.")
+    find_binary(description.archive, interface_of(description).modelIdentifier)
 
 
 class EngineFmu(NativeBlock, ExternalBlock):
@@ -176,21 +188,23 @@ class EngineFmu(NativeBlock, ExternalBlock):
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
         self.external_name = f"the FMU `{description.archive.path.name}`"
-        flags = description.model.coSimulation
+        flags = self.flags = interface_of(description)
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
-        self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
+        self.takes_any_step = bool(getattr(flags, "canHandleVariableCommunicationStepSize", True))
         self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        self.is_fmi3 = description.version.startswith("3")
         # An FMU without input interpolation follows its inputs in several substeps.
-        self.takes_input_derivatives = bool(flags.canInterpolateInputs) or options.substeps > 1
-        pairs = interface.feedthrough(description)
+        self.takes_input_derivatives = bool(getattr(flags, "canInterpolateInputs", False)) or options.substeps > 1
+        pairs = self._pairs()
         super().__init__(
             inputs=interface.ports(interface.inputs, input_values),
             outputs=interface.ports(interface.outputs, {}),
             parameters=interface.block_parameters(),
-            rate=periodic(options.period, otherwise=EVERY_TICK),
+            states=self._states(),
+            rate=self._rate(),
             feedthrough=pairs,
             integers=self._integers({name for _, name in pairs}),
-            kernel="fmu2_rollback" if self.can_roll_back else None,
+            kernel=self._kernel(),
         )
 
     def __str__(self) -> str:
@@ -198,7 +212,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
 
     def _integers(self, direct: set[str]) -> list[int]:
         """Write the table that ``host.h`` describes."""
-        flags = self.description.model.coSimulation
+        flags = self.flags
         digest = bytes.fromhex(self.description.archive.digest)
         numbers = make_record(
             contract.HOST_HEAD,
@@ -206,20 +220,23 @@ class EngineFmu(NativeBlock, ExternalBlock):
                 contract.HOST_FLAGS: (
                     contract.HOST_CAN_SAVE * self.can_roll_back
                     + contract.HOST_CAN_SERIALIZE * self.can_serialize
-                    + contract.HOST_CAN_INTERPOLATE * bool(flags.canInterpolateInputs)
+                    + contract.HOST_CAN_INTERPOLATE
+                    * bool(getattr(flags, "canInterpolateInputs", False))
                     + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
                     + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative)
                 ),
                 contract.HOST_SUBSTEPS: self.options.substeps,
                 contract.HOST_PARAMETERS: sum(len(g.scalars) for g in self.interface.parameters),
                 contract.HOST_TUNABLE: self.interface.tunable,
+                contract.HOST_INDICATORS: self._indicators(),
                 contract.HOST_DIGEST: int.from_bytes(digest[:4], "little", signed=True),
                 contract.HOST_DIGEST + 1: int.from_bytes(digest[4:8], "little", signed=True),
             },
         )
         for group in self.interface.inputs:
             for s in group.scalars:
-                numbers += [_signed(s.reference), s.type, int(group.name in direct)]
+                mark = contract.HOST_DISCRETE * self._is_discrete(s)
+                numbers += [_signed(s.reference), s.type | mark, int(group.name in direct)]
         for group in self.interface.outputs:
             for s in group.scalars:
                 numbers += [_signed(s.reference), s.type]
@@ -227,6 +244,28 @@ class EngineFmu(NativeBlock, ExternalBlock):
             for s in group.scalars:
                 numbers += [_signed(s.reference), s.type, int(s.name in self.interface.given)]
         return numbers
+
+    def _kernel(self) -> str:
+        return "fmu2_rollback" if self.can_roll_back else "fmu2"
+
+    def _rate(self) -> Rate:
+        return periodic(self.options.period, otherwise=EVERY_TICK)
+
+    def _states(self) -> int:
+        """Return the number of continuous states that the engine integrates."""
+        return 0
+
+    def _indicators(self) -> int:
+        """Return the number of event indicators that the engine observes."""
+        return 0
+
+    def _is_discrete(self, scalar: Any) -> bool:
+        """Whether an input may only change in event mode."""
+        return False
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Return the pairs (output, input) with direct feedthrough."""
+        return self.interface.feedthrough(self.description)
 
     def open(self, instance: Instance, number: int) -> AttachedFmu:
         """Unpack the FMU and load its binary into a running plan."""
@@ -245,12 +284,12 @@ class AttachedFmu:
 
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
         self.library, self.instance, self.number = library(), instance, number
-        archive, model = block.description.archive, block.description.model
-        binary = find_binary(archive, model.coSimulation.modelIdentifier)
+        archive = block.description.archive
+        binary = find_binary(archive, block.flags.modelIdentifier)
         self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
         try:
-            if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
+            if block.flags.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
                 raise FmuError(
                     f"{block.external_name} can be instantiated only once per process and is "
                     f"already instantiated. Use isolate=True for the others."

@@ -428,6 +428,8 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} returned a value that is not finite {when}. Inputs: {inputs}."
+            if number in self.external and self._message().startswith("FMU "):
+                text += f" {self._message()}."
             if self.counters[contract.BL_COUNT_UNCONTROLLED]:
                 since = self.counters[contract.BL_COUNT_UNCONTROLLED_TIME]
                 text += (

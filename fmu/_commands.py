@@ -21,7 +21,8 @@ from ..scheduler.results._result import Result
 from ..scheduler.run._simulate import simulate
 from .importer._archive import find_binary, platform_names, read_archive
 from .importer._fmu import Fmu
-from .importer._interface import Description, Scalar, read_description, require_fmpy
+from .importer._interface import Description, read_description, require_fmpy
+from .importer._variables import Scalar
 
 _CAPABILITIES = (
     "canHandleVariableCommunicationStepSize",

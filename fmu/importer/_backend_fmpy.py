@@ -23,8 +23,9 @@ from ...scheduler.engine._engine import (
 )
 from ._archive import Folder, provide_binary
 from ._backend_python import AbstractCalledFmu, Values
-from ._interface import BOOLEAN, INTEGER, REAL, Description, Group, Interface, Scalar
+from ._interface import Description, Interface
 from ._options import Options
+from ._variables import BOOLEAN, INTEGER, REAL, Group, Scalar
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
@@ -42,7 +43,7 @@ class FmpyFmu(AbstractCalledFmu):
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
     ) -> None:
         super().__init__(description, interface, input_values, options)
@@ -54,7 +55,7 @@ class FmpyFmu(AbstractCalledFmu):
             )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
         self.can_roll_back = False
-        if description.version == "2.0" and flags is not None and flags.canGetAndSetFMUstate:
+        if description.version != "1.0" and flags is not None and flags.canGetAndSetFMUstate:
             self.to_roll_back = "backend='engine'"
         self.can_serialize = bool(states and description.version == "2.0")
 
@@ -86,6 +87,7 @@ class FmpySession:
         self.parameters = _Table(
             interface.parameters, lambda group: group.first.name in interface.given, starts=True
         )
+        self.structural = _Table(interface.parameters, structural=True)
         self.tunable = _Table([g for g in interface.parameters if g.first.variability == "tunable"])
         self.solver: Any = None
         self.next_event: float | None = None
@@ -111,6 +113,10 @@ class FmpySession:
         tolerance = options.tolerance or None
         if self._version("2"):
             self._try(self.fmu.setupExperiment, tolerance=tolerance, startTime=t)
+        if self.structural.rows:
+            self._try(self.fmu.enterConfigurationMode)
+            self.structural.write(self._try, self.fmu, self.values.parameters)
+            self._try(self.fmu.exitConfigurationMode)
         self._set_parameters()
         if self._version("2"):
             self._try(self.fmu.enterInitializationMode)
@@ -356,9 +362,13 @@ class FmpySession:
 
     def _set_parameters(self) -> None:
         self.parameters.write(self._try, self.fmu, self.values.parameters)
-        strings = self.block.interface.strings
+        strings, binaries = self.block.interface.strings, self.block.interface.binaries
         if strings:
-            self._try(self.fmu.setString, list(strings), list(strings.values()))
+            texts = [t for some in strings.values() for t in _as_list(some)]
+            self._try(self.fmu.setString, list(strings), texts)
+        if binaries:
+            data = [value for some in binaries.values() for value in some]
+            self._try(self.fmu.setBinary, list(binaries), data)
 
     def _tune(self) -> None:
         now = self.values.tunable
@@ -411,47 +421,59 @@ class _Table:
         groups: Sequence[Group],
         wanted: Callable[[Group], bool] = lambda group: True,
         starts: bool = False,
+        structural: bool = False,
     ) -> None:
-        self.rows: dict[str, tuple[list[Scalar], list[int], type]] = {}
+        self.rows: dict[str, tuple[list[tuple[Scalar, int]], type]] = {}
         self.wide: list[tuple[int, str]] = []
-        self.count = sum(len(group.scalars) for group in groups)
-        self.starts: dict[int, float] = {}
+        self.count = sum(group.width for group in groups)
+        self.starts: dict[int, list[float]] = {}
         place = 0
         for group in groups:
-            own = group.starts() if starts else None
-            for k, scalar in enumerate(group.scalars):
-                if wanted(group) or starts:
+            used = (group.first.causality == "structuralParameter") == structural
+            for scalar in group.scalars:
+                if used and (wanted(group) or starts):
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
-                    scalars, places, _ = self.rows.setdefault(scalar.fmi_type, ([], [], kind))
-                    scalars.append(scalar)
-                    places.append(place)
+                    scalars, _ = self.rows.setdefault(scalar.fmi_type, ([], kind))
+                    scalars.append((scalar, place))
                     if scalar.fmi_type in ("Int64", "UInt64"):
-                        self.wide.append((place, scalar.name))
-                    if own is not None and not wanted(group):
-                        self.starts[place] = own[k]
-                place += 1
+                        names = enumerate(scalar.element_names, place)
+                        self.wide += [(where, name) for where, name in names]
+                    own = scalar.starts() if starts and not wanted(group) else None
+                    if own is not None:
+                        self.starts[place] = own
+                place += scalar.size
 
     def write(self, attempt: Callable[..., Any], fmu: Any, values: Any) -> None:
         """Set the FMU's variables from `values`; those that are at their own start are left."""
-        for name, (scalars, places, kind) in self.rows.items():
-            pairs = [
-                (scalar.reference, kind(scalar.check_range(values[place])))
-                for scalar, place in zip(scalars, places, strict=True)
-                if self.starts.get(place) != values[place]
-            ]
-            if pairs:
+        for name, (scalars, kind) in self.rows.items():
+            references: list[int] = []
+            chosen: list[Any] = []
+            for scalar, place in scalars:
+                own = [float(value) for value in values[place : place + scalar.size]]
+                if self.starts.get(place) != own:
+                    references.append(scalar.reference)
+                    chosen += [kind(scalar.check_range(value)) for value in own]
+            if references:
                 put = getattr(fmu, f"set{_for_version(fmu, name)}")
-                attempt(put, [r for r, _ in pairs], [v for _, v in pairs])
+                attempt(put, references, chosen)
 
     def read(self, attempt: Callable[..., Any], fmu: Any) -> list[Any]:
         """Return the values of the FMU's variables."""
         values: list[Any] = [0.0] * self.count
-        for name, (scalars, places, _) in self.rows.items():
+        for name, (scalars, _) in self.rows.items():
             get = getattr(fmu, f"get{_for_version(fmu, name)}")
-            references = [scalar.reference for scalar in scalars]
-            for place, value in zip(places, attempt(get, references), strict=True):
-                values[place] = value
+            references = [scalar.reference for scalar, _ in scalars]
+            count = sum(scalar.size for scalar, _ in scalars)
+            sized = () if count == len(references) else (count,)  # only FMI 3.0 has arrays
+            found = list(attempt(get, references, *sized))
+            for scalar, place in scalars:
+                values[place : place + scalar.size] = found[: scalar.size]
+                del found[: scalar.size]
         return values
+
+
+def _as_list(texts: Any) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
 
 
 def _for_version(fmu: Any, fmi_type: str) -> str:

@@ -13,8 +13,9 @@ from ...scheduler.engine._engine import (
     restore_float_control,
 )
 from ._backend_python import AbstractCalledFmu, Values
-from ._interface import Description, Group, Interface
+from ._interface import Description, Interface
 from ._options import Options
+from ._variables import Group
 
 _WARNING = 1
 
@@ -26,7 +27,7 @@ class PyfmiFmu(AbstractCalledFmu):
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
     ) -> None:
         super().__init__(description, interface, input_values, options)

@@ -31,7 +31,7 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
@@ -61,7 +61,7 @@ class Values:
         self._instance, self._number = instance, number
         self._input_count = sum(port.width for port in info.inputs)
         self._y = slots_of(info.outputs)
-        count = sum(len(group.scalars) for group in block.interface.parameters)
+        count = sum(group.width for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
         self._tunable = self._p[: block.interface.tunable]
 

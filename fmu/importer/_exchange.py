@@ -8,8 +8,9 @@ from typing import Any
 from ...blocks.core._ports import CONTINUOUS, Rate
 from ...scheduler.engine._library import contract
 from ._fmu import EngineFmu
-from ._interface import Description, Interface, Scalar
+from ._interface import Description, Interface
 from ._options import Options
+from ._variables import Scalar
 
 
 class ExchangeFmu(EngineFmu):

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ...errors import DiagramError, FmuError, name_list, suggest
-from ._interface import Description, Group, Interface
+from ._interface import Description, Interface
+from ._variables import Group
 
 Feedthrough: TypeAlias = bool | Mapping[str, bool | str | Sequence[str]] | None
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from ctypes import c_char_p, c_uint32
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import c_char_p, c_int64, c_uint32
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,10 +26,12 @@ from ._interface import (
     check_period,
     choose_interface,
     read_description,
+    resize,
     warn_of_findings,
 )
 from ._kinds import Kind, check_exchange, choose_kind, interface_of, is_exchange
 from ._options import Options
+from ._variables import HOST_TYPES, Scalar
 
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
 _BACKENDS = ("engine", "fmpy", "pyfmi")
@@ -47,6 +50,7 @@ def Fmu(
     feedthrough: bool | Mapping[str, bool | str | Sequence[str]] | None = None,
     tolerance: float | None = None,
     backend: Literal["engine", "fmpy", "pyfmi"] = "engine",
+    event_mode: bool | None = None,
     isolate: bool = False,
     timeout: float | None = None,
     logging: bool | Sequence[str] = False,
@@ -75,7 +79,8 @@ def Fmu(
     substeps
         Number of steps that the FMU takes per period.
     parameters
-        Values by name: parameters, start values of inputs and states, strings.
+        Values by name: parameters, start values of inputs and states, strings, bytes for binaries.
+        Structural parameters of FMI 3.0 determine the sizes of arrays, and so the widths of ports.
     inputs, outputs
         Variables that become ports. An output may be any numeric variable of the FMU, including a
         parameter, which remains settable.
@@ -86,9 +91,13 @@ def Fmu(
     tolerance
         Relative tolerance passed to the FMU, for its internal solver.
     backend
-        ``"engine"``: the engine calls the FMU's binary directly; FMI 2.0 co-simulation.
+        ``"engine"``: the engine calls the FMU's binary directly; FMI 2.0 and 3.0.
         ``"fmpy"`` or ``"pyfmi"``: through the objects of that library, which are slower but also
-        support other versions of FMI and model exchange.
+        support other versions of FMI.
+    event_mode
+        Handle the events of an FMI 3.0 FMU in event mode: its steps end at its events, and changes
+        of discrete inputs are events. By default only FMUs with clocks, which require it; others
+        handle events internally.
     isolate
         Run the FMU in a separate process: a crash ends the run with an error that reports it.
     timeout
@@ -114,7 +123,7 @@ def Fmu(
         raise DiagramError(f"isolate=True requires backend='engine', got {backend!r}.")
     check_period(period, substeps)
     archive = read_archive(path)
-    description = read_description(archive, validate)
+    description = resize(read_description(archive, validate), parameters or {})
     description = choose_kind(description, kind)
     if validate:
         warn_of_findings(description, stacklevel=2)
@@ -125,6 +134,7 @@ def Fmu(
         tolerance or 0.0,
         _categories(description, logging),
         bool(logging),
+        _uses_events(description, event_mode),
     )
     exchanges = backend == "engine" and is_exchange(description)
     if exchanges:
@@ -159,12 +169,24 @@ def _categories(description: Description, logging: bool | Sequence[str]) -> list
     return [logging] if isinstance(logging, str) else list(logging)
 
 
+def _uses_events(description: Description, wanted: bool | None) -> bool:
+    """Return whether event mode is used; raise an error if the FMU has none."""
+    flags = description.model.coSimulation
+    has = description.version.startswith("3") and flags is not None and bool(flags.hasEventMode)
+    if wanted and not has:
+        raise FmuError(
+            f"{description.archive.path.name} has no event mode: event_mode=True requires "
+            f'hasEventMode="true" in the description of a co-simulation FMU of FMI 3.0.'
+        )
+    return has and (description.has_clocks if wanted is None else wanted)
+
+
 def check_runnable(description: Description) -> None:
     """Reject an FMU that the engine cannot run directly, and name the backend that can."""
     label = description.archive.path.name
-    if description.version != "2.0":
+    if not description.version.startswith(("2.", "3.")):
         raise FmuError(
-            f"{label} is FMI {description.version}: the engine supports FMI 2.0. Use "
+            f"{label} is FMI {description.version}: the engine supports FMI 2.0 and 3.0. Use "
             f"backend='fmpy'."
         )
     if interface_of(description) is None:
@@ -173,7 +195,7 @@ def check_runnable(description: Description) -> None:
 
 
 class EngineFmu(NativeBlock, ExternalBlock):
-    """An FMI 2.0 co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
+    """A co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
     has_internal_solver = shows_parameters = True
@@ -183,7 +205,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
@@ -193,8 +215,10 @@ class EngineFmu(NativeBlock, ExternalBlock):
         self.takes_any_step = bool(getattr(flags, "canHandleVariableCommunicationStepSize", True))
         self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
         self.is_fmi3 = description.version.startswith("3")
+        interpolates = getattr(flags, "canInterpolateInputs", False)
+        self.interpolates = bool(interpolates) and not self.is_fmi3
         # An FMU without input interpolation follows its inputs in several substeps.
-        self.takes_input_derivatives = bool(getattr(flags, "canInterpolateInputs", False)) or options.substeps > 1
+        self.takes_input_derivatives = self.interpolates or options.substeps > 1
         pairs = self._pairs()
         super().__init__(
             inputs=interface.ports(interface.inputs, input_values),
@@ -220,13 +244,14 @@ class EngineFmu(NativeBlock, ExternalBlock):
                 contract.HOST_FLAGS: (
                     contract.HOST_CAN_SAVE * self.can_roll_back
                     + contract.HOST_CAN_SERIALIZE * self.can_serialize
-                    + contract.HOST_CAN_INTERPOLATE
-                    * bool(getattr(flags, "canInterpolateInputs", False))
+                    + contract.HOST_CAN_INTERPOLATE * self.interpolates
                     + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
                     + contract.HOST_GIVES_DERIVATIVES * bool(flags.providesDirectionalDerivative)
+                    + contract.HOST_HAS_EVENTS * self.options.event_mode
+                    + contract.HOST_IS_CONFIGURED * any(_is_structural(s) for s in self._settable())
                 ),
                 contract.HOST_SUBSTEPS: self.options.substeps,
-                contract.HOST_PARAMETERS: sum(len(g.scalars) for g in self.interface.parameters),
+                contract.HOST_PARAMETERS: sum(g.width for g in self.interface.parameters),
                 contract.HOST_TUNABLE: self.interface.tunable,
                 contract.HOST_INDICATORS: self._indicators(),
                 contract.HOST_DIGEST: int.from_bytes(digest[:4], "little", signed=True),
@@ -235,18 +260,36 @@ class EngineFmu(NativeBlock, ExternalBlock):
         )
         for group in self.interface.inputs:
             for s in group.scalars:
-                mark = contract.HOST_DISCRETE * self._is_discrete(s)
-                numbers += [_signed(s.reference), s.type | mark, int(group.name in direct)]
+                numbers += self._records(s, int(group.name in direct), is_input=True)
         for group in self.interface.outputs:
             for s in group.scalars:
-                numbers += [_signed(s.reference), s.type]
-        for group in self.interface.parameters:
-            for s in group.scalars:
-                numbers += [_signed(s.reference), s.type, int(s.name in self.interface.given)]
+                numbers += self._records(s)
+        for s in self._settable():
+            always = contract.HOST_ALWAYS if s.name in self.interface.given else 0
+            numbers += self._records(s, contract.HOST_STRUCTURAL if _is_structural(s) else always)
         return numbers
 
+    def _settable(self) -> list[Scalar]:
+        return [s for group in self.interface.parameters for s in group.scalars]
+
+    def _records(self, scalar: Scalar, *more: int, is_input: bool = False) -> list[int]:
+        """Return the records of a variable, one for each of its values."""
+        otherwise = contract.HOST_INT64 if self.is_fmi3 else contract.HOST_INTEGER
+        kind = HOST_TYPES.get(scalar.fmi_type, otherwise)  # otherwise an enumeration
+        if is_input and self._is_discrete(scalar):
+            kind |= contract.HOST_DISCRETE
+        first = [_signed(scalar.reference), kind, *more]
+        following = [first[0], kind | contract.HOST_CONTINUES, *more]
+        return first + following * (scalar.size - 1)
+
+    @property
+    def value_names(self) -> list[str]:
+        """The names of all values, in the order of the records."""
+        groups = [*self.interface.inputs, *self.interface.outputs, *self.interface.parameters]
+        return [name for group in groups for s in group.scalars for name in s.element_names]
+
     def _kernel(self) -> str:
-        return "fmu2_rollback" if self.can_roll_back else "fmu2"
+        return f"fmu{3 if self.is_fmi3 else 2}{'_rollback' * self.can_roll_back}"
 
     def _rate(self) -> Rate:
         return periodic(self.options.period, otherwise=EVERY_TICK)
@@ -259,9 +302,9 @@ class EngineFmu(NativeBlock, ExternalBlock):
         """Return the number of event indicators that the engine observes."""
         return 0
 
-    def _is_discrete(self, scalar: Any) -> bool:
+    def _is_discrete(self, scalar: Scalar) -> bool:
         """Whether an input may only change in event mode."""
-        return False
+        return self.options.event_mode and scalar.variability != "continuous"
 
     def _pairs(self) -> list[tuple[str, str]]:
         """Return the pairs (output, input) with direct feedthrough."""
@@ -270,6 +313,10 @@ class EngineFmu(NativeBlock, ExternalBlock):
     def open(self, instance: Instance, number: int) -> AttachedFmu:
         """Unpack the FMU and load its binary into a running plan."""
         return AttachedFmu(self, instance, number)
+
+
+def _is_structural(scalar: Scalar) -> bool:
+    return scalar.causality == "structuralParameter"
 
 
 def _signed(reference: int) -> int:
@@ -301,17 +348,34 @@ class AttachedFmu:
             raise
 
     def _attach(self, block: EngineFmu, binary: Path) -> None:
-        options, strings = block.options, block.interface.strings
+        options, strings, binaries = (
+            block.options,
+            block.interface.strings,
+            block.interface.binaries,
+        )
+        texts = [
+            t for some in strings.values() for t in ([some] if isinstance(some, str) else some)
+        ]
+        data = [value for some in binaries.values() for value in some]
+        names = block.value_names if block.is_fmi3 else []
+        resources = self.folder.path / "resources"
         source = contract.bl_fmu_source(
             file=block.description.archive.path.name.encode(),
             library=str(binary).encode(),
             name=options.name.encode(),
             guid=(block.description.model.guid or "").encode(),
-            resources=(self.folder.path / "resources").as_uri().encode(),
+            resources=(f"{resources}{os.sep}" if block.is_fmi3 else resources.as_uri()).encode(),
             string_references=(c_uint32 * len(strings))(*strings),
             string_reference_count=len(strings),
-            strings=_texts(strings.values()),
-            string_count=len(strings),
+            strings=_texts(texts),
+            string_count=len(texts),
+            binary_references=(c_uint32 * len(binaries))(*binaries),
+            binary_reference_count=len(binaries),
+            binaries=_bytes(data),
+            binary_sizes=(c_int64 * len(data))(*map(len, data)),
+            binary_count=len(data),
+            names=_texts(names),
+            name_count=len(names),
             tolerance=options.tolerance,
             stop_time=float("nan"),
             logging=int(options.logging),
@@ -353,6 +417,13 @@ class AttachedFmu:
         return text.decode(errors="replace")
 
 
-def _texts(texts: Any) -> Any:
+def _bytes(values: Sequence[bytes]) -> Any:
+    pointer = ctypes.POINTER(ctypes.c_uint8)
+    return (pointer * len(values))(
+        *(ctypes.cast(ctypes.c_char_p(value), pointer) for value in values)
+    )
+
+
+def _texts(texts: Iterable[str]) -> Any:
     encoded = [text.encode() for text in texts]
     return (c_char_p * len(encoded))(*encoded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import threading
 import warnings
@@ -15,109 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from ...blocks.core._ports import Kind, Parameter, Port, parameter
+from ...blocks.core._ports import Parameter, Port, parameter
 from ...blocks.core._units import BASE_UNITS, Unit, UnitError, parse_unit
 from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
-from ...scheduler.engine._library import contract
 from ._archive import Archive, find_binary
+from ._variables import (
+    LARGEST_ARRAY,
+    REAL,
+    STRING,
+    TYPES,
+    Group,
+    Scalar,
+    shape_of,
+)
 
-REAL, INTEGER, BOOLEAN = contract.HOST_REAL, contract.HOST_INTEGER, contract.HOST_BOOLEAN
-STRING = contract.HOST_TYPES  # which the engine does not know
-_TYPES = {"Real": REAL, "Integer": INTEGER, "Enumeration": INTEGER, "Boolean": BOOLEAN}
-_TYPES |= {"String": STRING, "Float64": REAL, "Float32": REAL}
-_TYPES |= {f"{sign}Int{bits}": INTEGER for sign in ("", "U") for bits in (8, 16, 32, 64)}
-_LARGEST_EXACT = 1 << 53  # up to which every integer is a double
-_RANGES: dict[str, tuple[float, float]] = {"Integer": (-(2**31), 2**31 - 1)}
-_RANGES |= {f"Int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
-_RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
-# The largest 64-bit integers are not doubles; the doubles below them are.
-_RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
-_RANGES["Enumeration"] = _RANGES["Int64"]
-_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
 _parsing = threading.Lock()  # libxml2 does not survive schemas being read by several threads
 _SHOWN_FINDINGS = 20
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A scalar variable of the FMU."""
-
-    name: str
-    reference: int
-    type: int
-    fmi_type: str
-    causality: str
-    variability: str
-    initial: str | None
-    start: str | None
-    unit: Unit | None
-    doc: str
-    names: tuple[str, ...] = ()
-    """Of an enumeration whose values are 1, 2, …: their names."""
-
-    @property
-    def kind(self) -> Kind:
-        """What a port of it carries."""
-        return "enumeration" if self.fmi_type == "Enumeration" else _KINDS[self.type]
-
-    def number(self, text: Any) -> float:
-        """Return a value for the variable as a number; raise with the valid values otherwise."""
-        if isinstance(text, str) and self.type == BOOLEAN:
-            text = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}.get(text.strip().lower(), text)
-        try:
-            value = float(text)
-        except (TypeError, ValueError, OverflowError):
-            raise FmuError(f"`{self.name}` is of type {self.fmi_type}, got {text!r}.") from None
-        if self.type != INTEGER:
-            return value
-        if not value.is_integer():
-            raise FmuError(
-                f"`{self.name}` is of type {self.fmi_type}, got {text!r}, which is not an integer."
-            )
-        if abs(value) >= _LARGEST_EXACT and _whole(text) not in (None, int(value)):
-            raise FmuError(
-                f"`{self.name}` cannot be {text}: parameters and signals represent integers "
-                f"exactly only up to 2^53."
-            )
-        return self.check_range(value)
-
-    def check_range(self, value: float) -> float:
-        """Return `value` if a variable of this type can hold it, else raise an error."""
-        low, high = _RANGES.get(self.fmi_type, (-np.inf, np.inf))
-        if not low <= value <= high and self.type == INTEGER:
-            raise FmuError(
-                f"`{self.name}` cannot be {value:.17g}: the range of {self.fmi_type} is "
-                f"{low:.0f} to {high:.0f}."
-            )
-        return value
-
-
-def _whole(text: Any) -> int | None:
-    """Return an integer as it was given; None if it was given in another form."""
-    try:
-        return int(text)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Variables that are one port or parameter: one of them, or all elements ``name[i]``."""
-
-    name: str
-    scalars: tuple[Scalar, ...]
-
-    @property
-    def first(self) -> Scalar:
-        """The variable that represents the group."""
-        return self.scalars[0]
-
-    def starts(self) -> list[float] | None:
-        """Return the start values, None if one of them has none."""
-        if any(s.start is None for s in self.scalars):
-            return None
-        return [s.number(s.start) for s in self.scalars]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +46,8 @@ class Description:
     """For each listed output the names of what it depends on at once; None: on everything."""
     others: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Variables that no signal or parameter can hold: causality, and what each of them is."""
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    """Values of structural parameters by reference, where they are not the FMU's own."""
     findings: tuple[str, ...] = ()
     """Violations of the FMI standard that do not prevent a run."""
 
@@ -138,6 +55,11 @@ class Description:
     def version(self) -> str:
         """Of FMI."""
         return str(self.model.fmiVersion)
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether it has variables of type Clock."""
+        return any(what == "Clock" for _, what in self.others.values())
 
     @property
     def step_size(self) -> float | None:
@@ -180,7 +102,7 @@ def _read_description(archive: Archive, validate: bool) -> Description:
     with _parsing:
         model, findings = read_model(archive, validate)
     try:
-        return _describe(archive, model, [*archive.findings, *findings])
+        return _describe(archive, model, [*archive.findings, *findings], {})
     except FmuError:
         raise
     except Exception as error:  # without validation, FMPy passes on whatever the file holds
@@ -189,7 +111,29 @@ def _read_description(archive: Archive, validate: bool) -> Description:
         ) from error
 
 
-def _describe(archive: Archive, model: Any, findings: list[str]) -> Description:
+def resize(description: Description, given: Mapping[str, Any]) -> Description:
+    """Return the description with the array sizes that given structural parameters make.
+
+    Raises
+    ------
+    FmuError
+        If a structural parameter is not an integer of its type, or an array becomes too large.
+    """
+    sizes = {}
+    for name, value in given.items():
+        scalar = description.scalars.get(name)
+        if scalar is not None and scalar.causality == "structuralParameter" and scalar.is_number:
+            number = scalar.number(value)
+            if [number] != scalar.starts():
+                sizes[scalar.reference] = int(number)
+    if not sizes:
+        return description
+    return _describe(description.archive, description.model, [*description.findings], sizes)
+
+
+def _describe(
+    archive: Archive, model: Any, findings: list[str], sizes: dict[int, int]
+) -> Description:
     units = {u.name: _unit(u) for u in model.unitDefinitions}
     scalars: dict[str, Scalar] = {}
     others: dict[str, tuple[str, str]] = {}
@@ -197,11 +141,14 @@ def _describe(archive: Archive, model: Any, findings: list[str]) -> Description:
         name = variable.name
         if name in scalars and scalars[name].causality != "local":
             continue  # of several variables of one name the first that can be a port
-        if variable.type in _TYPES and not variable.dimensions:
-            scalars[name] = _scalar(variable, units, findings)
+        shape = shape_of(variable, sizes)
+        if variable.type in TYPES and 0 < math.prod(shape) <= LARGEST_ARRAY:
+            resized = shape != (variable.shape or ())
+            scalars[name] = _scalar(variable, units, findings, shape, resized)
             others.pop(name, None)
         elif name not in scalars:
-            what = f"array of {variable.type}" if variable.dimensions else variable.type
+            size = " × ".join(map(str, shape))
+            what = f"array of {size} {variable.type}" if shape else variable.type
             others[name] = variable.causality or "local", what
     dependencies = {
         unknown.variable.name: None
@@ -212,7 +159,7 @@ def _describe(archive: Archive, model: Any, findings: list[str]) -> Description:
     _check_experiment(model.defaultExperiment, findings)
     _check_identifiers(archive, model, findings)
     return Description(
-        archive, model, scalars, dependencies, others, tuple(dict.fromkeys(findings))
+        archive, model, scalars, dependencies, others, sizes, tuple(dict.fromkeys(findings))
     )
 
 
@@ -277,7 +224,13 @@ def require_fmpy(purpose: str) -> None:
         ) from error
 
 
-def _scalar(variable: Any, units: Mapping[str, Unit | None], findings: list[str]) -> Scalar:
+def _scalar(
+    variable: Any,
+    units: Mapping[str, Unit | None],
+    findings: list[str],
+    shape: tuple[int, ...],
+    resized: bool,
+) -> Scalar:
     declared = variable.declaredType
     reference = int(variable.valueReference)
     causality = variable.causality or "local"
@@ -291,35 +244,39 @@ def _scalar(variable: Any, units: Mapping[str, Unit | None], findings: list[str]
         findings.append(problem)
     name = variable.unit or (declared.unit if declared is not None else None)
     unit = None
-    if name and _TYPES[variable.type] == REAL:
+    if name and TYPES[variable.type] == REAL:
         unit = units[name] if name in units else _parse(name)
     scalar = Scalar(
         variable.name,
         reference,
-        _TYPES[variable.type],
+        TYPES[variable.type],
         variable.type,
         causality,
         variable.variability or "continuous",
         variable.initial,
-        variable.start,
+        None if resized else variable.start,
         unit,
         variable.description or "",
         _item_names(declared) if variable.type == "Enumeration" else (),
+        shape,
+        "" if variable.alias is None else variable.alias.name,
+        tuple(clock.name for clock in variable.clocks or ()),
     )
-    return _with_usable_start(scalar, findings)
+    # FMI 3.0 has no start value for an array whose size was changed.
+    return scalar if resized else _with_usable_start(scalar, findings)
 
 
 def _with_usable_start(scalar: Scalar, findings: list[str]) -> Scalar:
     """Return a variable whose start value is of its type; an input without one gets 0."""
     start = scalar.start
-    if start is not None and scalar.type != STRING:
+    if start is not None and scalar.is_number:
         try:
-            scalar.number(start)
+            scalar.numbers(start)
         except FmuError as error:
             start = None
             findings.append(f"the start value is not used: {error}")
     if start is None and scalar.causality == "input":
-        start = "" if scalar.type == STRING else "0"
+        start = "0" if scalar.is_number else ""
         findings.append(
             f"the input `{scalar.name}` has no start value: {start or 'an empty string'} is used."
         )
@@ -425,30 +382,32 @@ class Interface:
     """Of the parameters, by name."""
     given: set[str]
     """Names of scalar variables that the user has set."""
-    strings: dict[int, str] = field(default_factory=dict)
-    """String parameters by reference."""
+    strings: dict[int, Any] = field(default_factory=dict)
+    """String parameters by reference: a string, or of an array a tuple of them."""
+    binaries: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """Binary parameters by reference."""
     given_feedthrough: list[tuple[str, str]] | None = None
     """Pairs (output, input) that replace those of the description."""
 
     @property
     def tunable(self) -> int:
         """How many numbers of the parameters can be changed during a run."""
-        return sum(len(g.scalars) for g in self.parameters if g.first.variability == "tunable")
+        return sum(group.width for group in self.parameters if _is_tunable(group))
 
-    def ports(self, groups: Sequence[Group], input_values: Mapping[str, float]) -> list[Port]:
+    def ports(self, groups: Sequence[Group], input_values: Mapping[str, list[float]]) -> list[Port]:
         """Return ports for `groups`; an input's default is its start."""
         made = []
         for group in groups:
             first = group.first
-            starts = [input_values.get(s.name, s.start) for s in group.scalars]
+            starts = [input_values.get(s.alias or s.name, s.starts()) for s in group.scalars]
             default: float | tuple[float, ...] | None = None
             if first.causality == "input" and None not in starts:
-                numbers = tuple(first.number(start) for start in starts)
+                numbers = tuple(number for some in starts if some for number in some)
                 default = numbers if len(numbers) > 1 else numbers[0]
             made.append(
                 Port(
                     group.name,
-                    len(group.scalars),
+                    group.width,
                     first.unit,
                     first.kind,
                     default,
@@ -468,10 +427,12 @@ class Interface:
             made.append(
                 parameter(
                     group.name,
-                    values[0] if len(group.scalars) == 1 else values,
+                    np.reshape(values, group.first.shape) if len(group.scalars) == 1 else values,
                     unit=group.first.unit,
                     doc=group.first.doc,
-                    tunable=group.first.variability == "tunable",
+                    tunable=_is_tunable(group),
+                    # A structural parameter determines widths, which a compiled diagram keeps.
+                    hidden=group.first.causality == "structuralParameter",
                     finite=False,
                 )
             )
@@ -486,15 +447,20 @@ class Interface:
         pairs = []
         for output in self.outputs:
             for input_ in self.inputs:
-                names = {s.name for s in input_.scalars}
+                names = {s.alias or s.name for s in input_.scalars}
                 for scalar in output.scalars:
                     if scalar.causality in _FREE_OF_INPUTS or scalar.variability == "constant":
                         continue
-                    needs = description.dependencies.get(scalar.name)
+                    needs = description.dependencies.get(scalar.alias or scalar.name)
                     if needs is None or needs & names:
                         pairs.append((output.name, input_.name))
                         break
         return pairs
+
+
+def _is_tunable(group: Group) -> bool:
+    first = group.first
+    return first.variability == "tunable" and first.causality != "structuralParameter"
 
 
 def choose_interface(
@@ -502,7 +468,7 @@ def choose_interface(
     inputs: Sequence[str] | None,
     outputs: Sequence[str] | None,
     given: Mapping[str, Any],
-) -> tuple[Interface, dict[str, float]]:
+) -> tuple[Interface, dict[str, list[float]]]:
     """Return what a block shows, and the values given for inputs.
 
     Raises
@@ -513,8 +479,9 @@ def choose_interface(
     scalars = description.scalars
     plain = {s.name for s in scalars.values()}
     label = description.archive.path.name
-    taken_inputs = [s for s in scalars.values() if s.causality == "input" and s.type != STRING]
-    shown = [s for s in scalars.values() if s.causality == "output" and s.type != STRING]
+    usable = [s for s in scalars.values() if s.is_number and not s.alias]
+    taken_inputs = [s for s in usable if s.causality == "input"]
+    shown = [s for s in usable if s.causality == "output"]
     all_inputs = group_elements(taken_inputs, plain)
     all_outputs = group_elements(shown, plain)
     _reject_others(description, [*(inputs or ()), *(outputs or ()), *given])
@@ -524,47 +491,77 @@ def choose_interface(
         if outputs is None
         else _pick(label, "output", outputs, all_outputs, scalars, others=True)
     )
+    _reject_clocked(label, [*chosen_in, *chosen_out])
+    _reject_repeated(label, chosen_in)
     _warn_of_left_out(description, inputs is None, outputs is None)
     numbers = [
         s
-        for s in scalars.values()
-        if s.causality in ("parameter", "structuralParameter")
-        and s.type != STRING
-        and s.variability != "constant"
-        and s.start is not None
+        for s in usable
+        if s.causality == "parameter" and s.variability != "constant" and s.start is not None
     ]
     parameters = group_elements(numbers, plain)
     expanded = _expand(label, given, scalars, [*parameters, *all_inputs])
-    strings = {scalars[n].reference: v for n, v in expanded.items() if scalars[n].type == STRING}
+    texts = {n: scalars[n].texts(v, label) for n, v in expanded.items() if not scalars[n].is_number}
+    strings = {
+        scalars[n].reference: v if scalars[n].shape else v[0]
+        for n, v in texts.items()
+        if scalars[n].type == STRING
+    }
+    binaries = {scalars[n].reference: v for n, v in texts.items() if scalars[n].type != STRING}
     input_values = {
-        n: scalars[n].number(v) for n, v in expanded.items() if scalars[n].causality == "input"
+        n: scalars[n].numbers(v)
+        for n, v in expanded.items()
+        if scalars[n].causality == "input" and scalars[n].is_number
     }
     listed = {s.name for group in parameters for s in group.scalars}
     for name in expanded:
         scalar = scalars[name]
-        if name in listed or scalar.type == STRING or scalar.causality == "input":
+        if name in listed or not scalar.is_number or scalar.causality == "input":
             continue
-        if scalar.causality != "parameter" and scalar.initial not in ("exact", "approx"):
+        settable = ("parameter", "structuralParameter")
+        if scalar.causality not in settable and scalar.initial not in ("exact", "approx"):
             raise FmuError(
                 f"`{name}` of {label} cannot be set before a run: it is {scalar.causality}, "
                 f"{scalar.variability}, initial={scalar.initial}."
             )
         parameters.append(Group(name, (scalar,)))
-    for name, value in input_values.items():
-        if not any(name == s.name for group in chosen_in for s in group.scalars):
+    for name in input_values:
+        if not any(name == (s.alias or s.name) for group in chosen_in for s in group.scalars):
             parameters.append(Group(name, (scalars[name],)))
-            expanded[name] = value
-    parameters.sort(key=lambda group: group.first.variability != "tunable")
+    parameters.sort(key=lambda group: not _is_tunable(group))
     values = {
-        g.name: [s.number(expanded.get(s.name, s.start)) for s in g.scalars] for g in parameters
+        g.name: [v for s in g.scalars for v in s.numbers(expanded.get(s.name, s.start))]
+        for g in parameters
     }
     # An output that is a parameter, or a state with a given start, shows what was set.
     names = {group.name for group in chosen_in}
     if clash := names & {group.name for group in parameters}:
         raise FmuError(f"`{min(clash)}` of {label} is already a port and cannot be set.")
     return Interface(
-        chosen_in, chosen_out, parameters, values, set(expanded), strings
+        chosen_in, chosen_out, parameters, values, set(expanded), strings, binaries
     ), input_values
+
+
+def _reject_clocked(label: str, groups: Sequence[Group]) -> None:
+    clocked = [(s.name, s.clocks[0]) for group in groups for s in group.scalars if s.clocks]
+    if clocked:
+        name, clock = clocked[0]
+        raise FmuError(
+            f"`{name}` of {label} is activated by the clock `{clock}`, and clocks are not "
+            f"supported: its value would never change. To run the FMU without its "
+            f"{len(clocked)} clocked ports, choose others with inputs=[…] and outputs=[…]."
+        )
+
+
+def _reject_repeated(label: str, groups: Sequence[Group]) -> None:
+    chosen: dict[str, str] = {}
+    for group in groups:
+        for s in group.scalars:
+            before = chosen.setdefault(s.alias or s.name, s.name)
+            if before != s.name:
+                raise FmuError(
+                    f"`{before}` and `{s.name}` are two names of one input of {label}: choose one."
+                )
 
 
 def _reject_others(description: Description, names: Sequence[str]) -> None:
@@ -580,7 +577,7 @@ def _reject_others(description: Description, names: Sequence[str]) -> None:
 def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
     """Warn of inputs and outputs that become no ports though none were chosen."""
     kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
-             if s.type == STRING}  # fmt: skip
+             if not (s.is_number or s.alias)}  # fmt: skip
     shown = {"input": inputs, "output": outputs}
     left = [
         f"{causality} {name} ({what})"
@@ -591,8 +588,9 @@ def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> 
         warnings.warn(
             f"{description.archive.path.name} has variables that cannot become ports, because "
             f"signals are numbers: {name_list(left, 8)}. Such an input keeps its start value, "
-            f"such an output is not read. inputs=[…] and outputs=[…] choose ports without this "
-            f"warning.",
+            f"such an output is not read"
+            f"{', and clocks are not activated' if description.has_clocks else ''}. inputs=[…] and "
+            f"outputs=[…] choose ports without this warning.",
             BiellaWarning,
             stacklevel=4,
         )
@@ -613,8 +611,21 @@ def _pick(
         found = by_name.get(name)
         if found is None and name in elements:
             found = Group(name, (elements[name],))
-        if found is None and others and name in scalars and scalars[name].type != STRING:
-            found = Group(name, (scalars[name],))
+        known = scalars.get(name)
+        if found is None and known is not None and known.alias in by_name:
+            found = Group(name, (known,))
+        if found is None and others and known is not None and known.is_number:
+            found = Group(name, (known,))
+        if found is None and known is not None and not known.is_number:
+            raise FmuError(
+                f"`{name}` of {label} is of type {known.fmi_type}, which cannot be a port: signals "
+                f"are numbers."
+            )
+        if found is None and (array := _array_of(name, scalars)) is not None:
+            raise FmuError(
+                f"`{name}` is an element of the array `{array}` of {label}, which is a port as a "
+                f"whole: choose `{array}`."
+            )
         if found is None:
             raise FmuError(
                 f"{label} has no {what} `{name}`.{suggest(name, [*by_name, *scalars])} "
@@ -632,7 +643,7 @@ def _expand(
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name in scalars:
-            found[name] = value
+            found[scalars[name].alias or name] = value
         elif name in by_name:
             group = by_name[name]
             values = np.asarray(value, dtype=float).ravel()
@@ -646,12 +657,15 @@ def _expand(
                 f"Settable variables: {name_list(dict.fromkeys(settable))}."
             )
     for name, value in found.items():
-        if scalars[name].type == STRING:
-            if not isinstance(value, str):
-                raise FmuError(f"`{name}` of {label} must be a string, got {value!r}.")
-        else:
-            scalars[name].number(value)
+        if scalars[name].is_number:
+            scalars[name].numbers(value)
     return found
+
+
+def _array_of(name: str, scalars: Mapping[str, Scalar]) -> str | None:
+    """Return the array that `name` is an element of."""
+    base = name.partition("[")[0]
+    return base if base != name and base in scalars and scalars[base].shape else None
 
 
 def check_period(period: float | None, substeps: int) -> None:

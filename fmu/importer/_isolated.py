@@ -17,13 +17,14 @@ import struct
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
 
 from ...blocks.external._external_block import EndOfRun
-from ...errors import BiellaError, FmuError
+from ...errors import BiellaError, BiellaWarning, FmuError
 from ...scheduler.engine._engine import Instance
 from ._archive import sweep
 from ._backend_python import AbstractCalledFmu, Values
@@ -39,13 +40,13 @@ _START_SECONDS = (
 
 
 class IsolatedFmu(AbstractCalledFmu):
-    """An FMI 2.0 co-simulation FMU in a separate process; made by `Fmu` with isolate=True."""
+    """A co-simulation FMU in a separate process; made by `Fmu` with isolate=True."""
 
     def __init__(
         self,
         description: Description,
         interface: Interface,
-        input_values: Mapping[str, float],
+        input_values: Mapping[str, list[float]],
         options: Options,
         timeout: float | None,
         validate: bool,
@@ -67,13 +68,14 @@ class IsolatedFmu(AbstractCalledFmu):
         """Return the data from which the worker creates the same block."""
         scalars = self.description.scalars
         pairs = self.interface.feedthrough(self.description)
-        names = {s.reference: n for n, s in scalars.items() if s.fmi_type == "String"}
+        names = {s.reference: n for n, s in scalars.items() if not (s.is_number or s.alias)}
         given: dict[str, Any] = {names[r]: text for r, text in self.interface.strings.items()}
         for group in self.interface.parameters:
-            values = self.interface.values[group.name]
-            for scalar, value in zip(group.scalars, values, strict=True):
+            values = list(self.interface.values[group.name])
+            for scalar in group.scalars:
+                own, values = values[: scalar.size], values[scalar.size :]
                 if scalar.name in self.interface.given:
-                    given[scalar.name] = value
+                    given[scalar.name] = own if scalar.shape else own[0]
         return json.dumps({
             "path": str(self.description.archive.path),
             "digest": self.description.archive.digest,
@@ -81,6 +83,11 @@ class IsolatedFmu(AbstractCalledFmu):
             "substeps": self.options.substeps,
             "tolerance": self.options.tolerance,
             "parameters": given,
+            "binaries": {
+                names[r]: [value.hex() for value in values]
+                for r, values in self.interface.binaries.items()
+            },
+            "event_mode": self.options.event_mode or None,
             "inputs": [group.name for group in self.interface.inputs],
             "outputs": [group.name for group in self.interface.outputs],
             "feedthrough": {
@@ -110,7 +117,7 @@ class IsolatedSession:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
-        self._in_call = False
+        self._in_call = self._started = False
         try:
             self._call(b"L", payload=block.order(), extra=_START_SECONDS)
         except BaseException:
@@ -120,6 +127,7 @@ class IsolatedSession:
     def start(self, t: float) -> None:
         """Begin a run."""
         self._call(b"I", t, payload=self.values.parameters.tobytes())
+        self._started = True
 
     def output(self, t: float) -> None:
         """Ask for the outputs."""
@@ -147,6 +155,7 @@ class IsolatedSession:
         """End the worker: by asking it to, else by force."""
         with contextlib.suppress(OSError, FmuError):
             if self.process.poll() is None:
+                self._warn()
                 self._send(b"Q")
         with contextlib.suppress(OSError):
             self._pipe("stdin").close()
@@ -158,6 +167,13 @@ class IsolatedSession:
         self._pipe("stdout").close()
         if self.process.returncode:
             sweep()  # it could not clean up after itself
+
+    def _warn(self) -> None:
+        """Issue the warning of the block about the run, if there is one."""
+        text = b"" if self._in_call or not self._started else self._call(b"W")
+        if text:
+            message = f"{self.block.external_name}: {text.decode(errors='replace')}"
+            warnings.warn(message, BiellaWarning, stacklevel=3)
 
     def _present(self) -> bytes:
         return self.values.tunable.tobytes() + self.values.inputs.tobytes()

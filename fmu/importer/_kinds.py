@@ -70,7 +70,7 @@ def check_exchange(
             f"isolate=True runs an FMU for co-simulation, and {label} is used for model exchange. "
             f"Use kind='cs' if it supports that, or leave out isolate."
         )
-    if any(what == "Clock" for _, what in description.others.values()):
+    if description.has_clocks:
         raise FmuError(
             f"{label} has clocks, which are not supported in model exchange. Use kind='cs', or "
             f"backend='fmpy'."

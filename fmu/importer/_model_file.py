@@ -57,6 +57,9 @@ def read_model(archive: Archive, validate: bool) -> tuple[Any, list[str]]:
             f"the description in `{path}` cannot be read: {error}{'.' if reason else ''}"
             f"{''.join(reason)}"
         ) from error
+    if version.startswith("3") and model.coSimulation is not None:  # FMPy does not read it
+        flag = root.find("CoSimulation").get("providesDirectionalDerivatives")
+        model.coSimulation.providesDirectionalDerivative = flag in ("true", "1")
     return model, [*violations, *(_inconsistencies(model) if validate else []), *repairs]
 
 

@@ -15,3 +15,5 @@ class Options:
     tolerance: float
     categories: list[str]
     logging: bool
+    event_mode: bool = False
+    """FMI 3.0: events are handled in event mode."""

@@ -19,7 +19,7 @@ import numpy as np
 from ...blocks.core._block import AbstractBlock
 from ...errors import BiellaError, FmuError
 from ...scheduler.compile.diagram._diagram import Diagram
-from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
+from ...scheduler.engine._engine import DIAGNOSTIC_RUN, OK, STOP, UNCHANGED, Instance
 from ...scheduler.engine._library import contract
 from ._fmu import EngineFmu, Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
@@ -37,6 +37,9 @@ class Worker:
 
     def __init__(self, order: dict[str, Any]) -> None:
         digest = order.pop("digest")
+        for name, values in order.pop("binaries", {}).items():
+            data = [bytes.fromhex(value) for value in values]
+            order["parameters"][name] = data[0] if len(data) == 1 else data
         block = Fmu(order.pop("path"), period=1.0, **order)
         assert isinstance(block, EngineFmu)
         if block.description.archive.digest != digest:
@@ -51,6 +54,8 @@ class Worker:
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
         values = self.instance.values
+        if op == b"W":
+            return self._diagnostic().encode()
         if op == b"S":
             return self.instance.external[0].save()
         if op == b"R":
@@ -65,6 +70,13 @@ class Worker:
         if op == b"B":
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
+
+    def _diagnostic(self) -> str:
+        """Return the warning of the block about the run; empty: none."""
+        instance = self.instance
+        found = instance.library.bl_next_diagnostic(instance.handle, DIAGNOSTIC_RUN, -1)
+        text: bytes = b"" if found < 0 else instance.library.bl_message(instance.handle)
+        return text.decode(errors="replace")
 
     def _call(self, op: int, t: float, dt: float) -> int:
         instance = self.instance

@@ -1,17 +1,19 @@
 /* A small FMI 3.0 co-simulation FMU: `y` counts steps of `n` from `start`, in 64-bit integers; with the parameter `ends` it ends the
- * simulation with the step that reaches that time. It also has variables that no signal can hold. */
+ * simulation with the step that reaches that time. `row` is the first column of `matrix`, then their sum. It also has variables that
+ * no signal can hold. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define API __attribute__((visibility("default")))
 enum { OK, WARNING, DISCARD, ERROR };
-enum { TIME, N, Y, SMALL, ENDS, TEXT, BYTES, MATRIX, EARLY };
+enum { TIME, N, Y, SMALL, ENDS, TEXT, BYTES, MATRIX, EARLY, ROW };
 
 typedef struct {
     int64_t n, y;
     int8_t small;
-    double ends;
+    double ends, matrix[4];
     bool early;
 } model;
 
@@ -23,6 +25,7 @@ API void *fmi3InstantiateCoSimulation(const char *name, const char *token, const
     (void)environment, (void)log, (void)update;
     model *m = calloc(1, sizeof *m);
     m->n = 1;
+    for (int k = 0; k < 4; k++) m->matrix[k] = k + 1.0;
     m->ends = 1e300;
     return m;
 }
@@ -51,7 +54,15 @@ API int fmi3SetInt8(void *c, const unsigned *r, size_t count, const int8_t *valu
     return (void)r, ((model *)c)->small = value[0], count == 1 && values == 1 ? OK : ERROR;
 }
 API int fmi3SetFloat64(void *c, const unsigned *r, size_t count, const double *value, size_t values) {
+    if (r[0] == MATRIX && count == 1 && values == 4) return memcpy(((model *)c)->matrix, value, 4 * sizeof *value), OK;
     return r[0] == ENDS && count == 1 && values == 1 ? (((model *)c)->ends = value[0], OK) : ERROR;
+}
+API int fmi3GetFloat64(void *c, const unsigned *r, size_t count, double *value, size_t values) {
+    if (r[0] != ROW || count != 1 || values != 3) return ERROR;
+    value[0] = ((model *)c)->matrix[0];
+    value[1] = ((model *)c)->matrix[2];
+    value[2] = value[0] + value[1];
+    return OK;
 }
 API int fmi3SetBoolean(void *c, const unsigned *r, size_t count, const bool *value, size_t values) {
     return r[0] == EARLY && count == 1 && values == 1 ? (((model *)c)->early = value[0], OK) : ERROR;
@@ -73,7 +84,7 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
     API int name(void *c) { return (void)c, ERROR; }
 /* clang-format off */
 UNUSED(fmi3SetDebugLogging) UNUSED(fmi3InstantiateModelExchange) UNUSED(fmi3InstantiateScheduledExecution)
-UNUSED(fmi3EnterEventMode) UNUSED(fmi3Reset) UNUSED(fmi3GetFloat32) UNUSED(fmi3GetFloat64) UNUSED(fmi3GetInt8) UNUSED(fmi3GetUInt8)
+UNUSED(fmi3EnterEventMode) UNUSED(fmi3Reset) UNUSED(fmi3GetFloat32) UNUSED(fmi3GetInt8) UNUSED(fmi3GetUInt8)
 UNUSED(fmi3GetInt16) UNUSED(fmi3GetUInt16) UNUSED(fmi3GetInt32) UNUSED(fmi3GetUInt32) UNUSED(fmi3GetUInt64) UNUSED(fmi3GetBoolean)
 UNUSED(fmi3GetString) UNUSED(fmi3GetBinary) UNUSED(fmi3GetClock) UNUSED(fmi3SetFloat32) UNUSED(fmi3SetUInt8) UNUSED(fmi3SetInt16)
 UNUSED(fmi3SetUInt16) UNUSED(fmi3SetInt32) UNUSED(fmi3SetUInt32) UNUSED(fmi3SetUInt64) UNUSED(fmi3SetString) UNUSED(fmi3SetBinary)

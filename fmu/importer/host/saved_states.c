@@ -82,7 +82,8 @@ static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
         return NULL;
     }
     if (f->flags & HOST_CAN_SAVE) return f;
-    bl_fmu_error(f, "it cannot save its state (canGetAndSetFMUstate is false in its description)");
+    bl_fmu_error(f, "it cannot save its state (canGetAndSetFMU%ctate is false in its description)",
+                 f->fmi == &bl_fmi2_calls ? 's' : 'S');
     bl_fail(e, BL_ERROR_STATE, block, "it cannot save its state");
     return NULL;
 }
@@ -160,9 +161,11 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     int status = BL_OK;
     if (head.run != 0) {
         if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
-            bl_fmu_error(f,
-                         "it cannot serialize its state (canSerializeFMUstate is false in its description), so a saved "
-                         "state is valid only within its run");
+            bl_fmu_error(
+                f,
+                "it cannot serialize its state (canSerializeFMU%ctate is false in its description), so a saved "
+                "state is valid only within its run",
+                f->fmi == &bl_fmi2_calls ? 's' : 'S');
             return bl_fail(e, BL_ERROR_STATE, block, "the saved state belongs to another run");
         }
         status = put_back_state(f, &f->kept[head.ticket]);

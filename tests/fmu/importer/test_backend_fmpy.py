@@ -51,9 +51,13 @@ except biella.BiellaError as error:
 
 
 def test_what_only_fmpy_runs_is_said(tmp_path):
-    xml = description(version="3.0")
+    xml = (
+        '<fmiModelDescription fmiVersion="1.0" modelName="s" modelIdentifier="s" guid="1">'
+        "<ModelVariables/><Implementation><CoSimulation_StandAlone><Capabilities/>"
+        "</CoSimulation_StandAlone></Implementation></fmiModelDescription>"
+    )
     path = make_specimen(tmp_path / "s.fmu", xml=xml)
-    with pytest.raises(FmuError, match=r"s.fmu is FMI 3.0: .* Use backend='fmpy'"):
+    with pytest.raises(FmuError, match=r"s.fmu is FMI 1.0: .* Use backend='fmpy'"):
         Fmu(path, validate=False)
     exchange = description().replace("<CoSimulation", "<ModelExchange")
     path = make_specimen(tmp_path / "e.fmu", xml=exchange)

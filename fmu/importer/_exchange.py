@@ -57,9 +57,7 @@ class ExchangeFmu(EngineFmu):
 
     def _pairs(self) -> list[tuple[str, str]]:
         """Return the direct feedthrough: discrete inputs act through events only."""
-        discrete = {
-            group.name for group in self.interface.inputs if self._is_discrete(group.first)
-        }
+        discrete = {group.name for group in self.interface.inputs if self._is_discrete(group.first)}
         pairs = self.interface.feedthrough(self.description)
         return [(output, name) for output, name in pairs if name not in discrete]
 

@@ -440,7 +440,11 @@ class Instance:
             if self.explains:
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:
-            text = f"{named} stopped the run {when}: {self._message()}"
+            external = self.plan.external.get(number)
+            whose = (
+                f"{external.external_name}: " if external and "FMU " not in self._message() else ""
+            )
+            text = f"{named} stopped the run {when}: {whose}{self._message()}"
         else:
             text = f"{named}: {self._message()} {when}."
         raise BlockError(text, path=path, time=time, tick=tick)

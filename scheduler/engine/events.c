@@ -217,6 +217,21 @@ static int settle_blocks(bl_engine *e, double t) {
     return status;
 }
 
+/* Events of native blocks that do not end are left as they are: the next tick decides again. A block with state outside the engine would go
+   on with a state that is not consistent with its inputs. */
+static int fail_endless(bl_engine *e, double t) {
+    for (int32_t n = 0; n < e->ticking_count; n++) {
+        const bl_block *b = e->ticking[n];
+        if (bl_active(e, e->block_guard[b->index]))
+            return bl_fail(
+                e, BL_ERROR_BLOCK, b->index,
+                "the events at t = %.9g do not end: after %d iterations, those of connected blocks still trigger "
+                "each other",
+                t, LARGEST_PASSES);
+    }
+    return BL_OK;
+}
+
 /* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */
 static int take_event(bl_engine *e, double t) {
     int status = bl_project(e, t);
@@ -233,6 +248,7 @@ static int take_event(bl_engine *e, double t) {
             else if (outcome != BL_UNCHANGED) status = bl_fail_block(e, outcome, b, "the block failed at an event");
         }
         if (!changed) break;
+        if (pass + 1 == LARGEST_PASSES) status = fail_endless(e, t);
     }
     e->decision = BL_KEEP;
     e->requesting_block = -1;
@@ -254,7 +270,7 @@ int bl_take_tick_events(bl_engine *e, double t) {
         if (status != BL_OK || !changed) break;
         bl_restart_solver(e);
         e->open[BL_OPEN_LENGTH] = 0.0;
-        status = bl_run_program(e, &e->major, t, false);
+        status = pass + 1 < LARGEST_PASSES ? bl_run_program(e, &e->major, t, false) : fail_endless(e, t);
     }
     return status;
 }

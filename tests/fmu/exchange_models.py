@@ -206,7 +206,8 @@ def _describe_fmi3(name: str, model: Model, flags: str) -> str:
 
 STATES = {
     2: 'canGetAndSetFMUstate="true" canSerializeFMUstate="true"',
-    3: 'canGetAndSetFMUState="true" canSerializeFMUState="true"',
+    3: 'canGetAndSetFMUState="true" canSerializeFMUState="true"'
+    ' needsCompletedIntegratorStep="true"',
 }
 NO_STEPS = {
     2: 'completedIntegratorStepNotNeeded="true"',

@@ -33,7 +33,7 @@ static const double EXCHANGE_JUMP = 1e-10;
 
 /* The memory of a block: the time of the next time event, whether CompletedIntegratorStep has requested an event, the time of the last event,
    how many there were at that time, and when the inputs were noted; then for each indicator whether it was positive after the last event; then
-   the inputs that were noted: at the last event, or where there might have been one. */
+   the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has. */
 enum { EXCHANGE_NEXT, EXCHANGE_REQUESTED, EXCHANGE_LAST, EXCHANGE_REPEATED, EXCHANGE_NOTED, EXCHANGE_MEMORY };
 
 typedef enum { NO_CAUSE, CAUSE_STEP, CAUSE_TIME, CAUSE_PARAMETER, CAUSE_INPUT, CAUSE_INDICATOR } bl_exchange_cause;
@@ -42,13 +42,16 @@ typedef enum { NO_CAUSE, CAUSE_STEP, CAUSE_TIME, CAUSE_PARAMETER, CAUSE_INPUT, C
 #define EXCHANGE_ENTER(f, name) bl_fmu_leave_call(f, (f)->exchange->call.name((f)->component))
 
 static int32_t exchange_indicators(const bl_block *b) { return b->i[HOST_INDICATORS]; }
-static double *noted_inputs(const bl_block *b) { return b->z + EXCHANGE_MEMORY + exchange_indicators(b); }
 
 static int32_t count_inputs(const bl_block *b) {
     int32_t count = 0;
     for (int32_t p = 0; p < b->u_count; p++) count += b->u_width[p];
     return count;
 }
+
+static double *noted_inputs(const bl_block *b) { return b->z + EXCHANGE_MEMORY + exchange_indicators(b); }
+static double *noted_parameters(const bl_block *b) { return noted_inputs(b) + count_inputs(b); }
+static size_t parameters_size(const bl_block *b) { return (size_t)b->i[HOST_TUNABLE] * sizeof(double); }
 
 static int check_exchange(const bl_block *b, int32_t type_count) {
     const int32_t forbidden = HOST_HAS_EVENTS | HOST_CAN_INTERPOLATE;
@@ -60,7 +63,8 @@ static int exchange_check_fmi2(const bl_block *b) {
 }
 static int exchange_check_fmi3(const bl_block *b) { return check_exchange(b, HOST_TYPES); }
 static bl_sizes exchange_sizes(const bl_block *b) {
-    return (bl_sizes){.memory = (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b)};
+    return (bl_sizes){.memory =
+                          (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b) + b->i[HOST_TUNABLE]};
 }
 
 /* ---- making and starting */
@@ -207,7 +211,11 @@ static int32_t exchange_crossing_count(const bl_block *b) { return exchange_indi
 static int exchange_crossings(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->ended || !b->modes.mode) return BL_OK;
+    if (!b->modes.mode) return BL_OK;
+    if (f->ended) {
+        for (int32_t k = 0; k < b->crossing_count; k++) b->modes.crossing[k] = 1.0;
+        return BL_OK;
+    }
     bl_fmu_enter(f);
     int status = bl_fmu_leave(f, read_indicators(b, f, t));
     const double *positive = b->z + EXCHANGE_MEMORY;
@@ -246,7 +254,7 @@ static int find_cause(const bl_block *b, bl_fmu_host *f, double t, bl_exchange_c
     *cause = NO_CAUSE;
     if (b->z[EXCHANGE_REQUESTED] != 0.0) *cause = CAUSE_STEP;
     else if (b->z[EXCHANGE_NEXT] <= t + bl_slack(b->engine, t)) *cause = CAUSE_TIME;
-    else if (!bl_fmu_is_tuned(b, f)) *cause = CAUSE_PARAMETER;
+    else if (memcmp(noted_parameters(b), b->p, parameters_size(b)) != 0) *cause = CAUSE_PARAMETER;
     else if (inputs_jump(b, m, t)) *cause = CAUSE_INPUT;
     if (*cause != NO_CAUSE || m->indicator_count == 0) return BL_OK;
     const int status = read_indicators(b, f, t);
@@ -327,9 +335,16 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     if (status == BL_OK) status = bl_fmu_tune(b, f, t);
     if (status == BL_OK) status = iterate_states(b, f, t);
     note_inputs(b, t);
+    memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
     status = read_indicators(b, f, t);
     if (status == BL_OK) note_domains(b, m);
+    return status;
+}
+
+/* An FMU that failed at an event may be in any mode: nothing of it is called any more but what frees it. */
+static int end_after_error(bl_fmu_host *f, int status) {
+    if (status < BL_OK && f->mode != HOST_DEAD) f->mode = HOST_BROKEN;
     return status;
 }
 
@@ -346,13 +361,7 @@ static int exchange_tick_event(bl_block *b, double t) {
     } else if (status == BL_OK) {
         status = handle_event(b, f, t, cause);
     }
-    return bl_fmu_leave(f, status);
-}
-
-static int exchange_event(bl_block *b, double t) {
-    const int status = exchange_tick_event(b, t);
-    const bl_fmu_host *f = b->external;
-    return status >= BL_OK && f->ended ? bl_fmu_end_run(b->external, t) : status;
+    return bl_fmu_leave(f, end_after_error(f, status));
 }
 
 static int exchange_settle(bl_block *b, double t) {
@@ -376,6 +385,7 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
     m->has_time = true;
     status = iterate_states(b, f, t);
     note_inputs(b, t);
+    memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
     status = read_indicators(b, f, t);
     if (status == BL_OK) note_domains(b, m);
@@ -388,7 +398,7 @@ static int exchange_exit_initialization(bl_block *b, double t) {
     if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
     bl_fmu_enter_setup(f, &directory);
-    return bl_fmu_leave_setup(f, &directory, begin_exchange(b, f, t));
+    return bl_fmu_leave_setup(f, &directory, end_after_error(f, begin_exchange(b, f, t)));
 }
 
 static double exchange_next_instant(const bl_block *b, double t) {
@@ -438,7 +448,7 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .crossing_count = exchange_crossing_count, \
      .crossings = exchange_crossings, \
      .settle = exchange_settle, \
-     .event = exchange_event, \
+     .event = exchange_tick_event, \
      .tick_event = exchange_tick_event, \
      .next_instant = exchange_next_instant, \
      .describe_event = exchange_describe_event, \

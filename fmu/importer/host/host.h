@@ -246,7 +246,6 @@ int32_t bl_fmu_largest_order(const bl_block *b);
 int bl_fmu_set_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, bl_fmu_part part, double t);
 int bl_fmu_set_parameters(const bl_block *b, bl_fmu_host *f, double t);
 int bl_fmu_set_structural(const bl_block *b, bl_fmu_host *f, double t);
-int bl_fmu_is_tuned(const bl_block *b, const bl_fmu_host *f); /* whether the FMU has all tunable parameters */
 int bl_fmu_tune(const bl_block *b, bl_fmu_host *f, double t);
 const int32_t *bl_fmu_input_records(const bl_block *b);
 const int32_t *bl_fmu_output_records(const bl_block *b);

@@ -287,13 +287,10 @@ int bl_fmu_set_structural(const bl_block *b, bl_fmu_host *f, double t) {
 }
 
 /* During a run: tunable parameters that were changed from outside. */
-int bl_fmu_is_tuned(const bl_block *b, const bl_fmu_host *f) {
-    const size_t tunable = (size_t)b->i[HOST_TUNABLE];
-    return tunable == 0 || (f->tuned_known && memcmp(f->tuned, b->p, tunable * sizeof *f->tuned) == 0);
-}
 int bl_fmu_tune(const bl_block *b, bl_fmu_host *f, double t) {
     const int32_t tunable = b->i[HOST_TUNABLE];
-    if (bl_fmu_is_tuned(b, f)) return BL_OK;
+    if (tunable == 0 || (f->tuned_known && memcmp(f->tuned, b->p, (size_t)tunable * sizeof *f->tuned) == 0))
+        return BL_OK;
     for (int32_t k = 0, size = 0; k < tunable; k += size) {
         size = parameter_size(b, k, tunable);
         if (f->tuned_known && memcmp(&f->tuned[k], &b->p[k], (size_t)size * sizeof *b->p) == 0) continue;

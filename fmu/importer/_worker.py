@@ -19,7 +19,7 @@ import numpy as np
 from ...blocks.core._block import AbstractBlock
 from ...errors import BiellaError, FmuError
 from ...scheduler.compile.diagram._diagram import Diagram
-from ...scheduler.engine._engine import DIAGNOSTIC_RUN, OK, STOP, UNCHANGED, Instance
+from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ...scheduler.engine._library import contract
 from ._fmu import EngineFmu, Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
@@ -55,7 +55,7 @@ class Worker:
         """Execute a request and return the response."""
         values = self.instance.values
         if op == b"W":
-            return self._diagnostic().encode()
+            return self._warning().encode()
         if op == b"S":
             return self.instance.external[0].save()
         if op == b"R":
@@ -71,11 +71,9 @@ class Worker:
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
 
-    def _diagnostic(self) -> str:
+    def _warning(self) -> str:
         """Return the warning of the block about the run; empty: none."""
-        instance = self.instance
-        found = instance.library.bl_next_diagnostic(instance.handle, DIAGNOSTIC_RUN, -1)
-        text: bytes = b"" if found < 0 else instance.library.bl_message(instance.handle)
+        text: bytes = self.instance.library.bl_fmu_warning(self.instance.handle, 0)
         return text.decode(errors="replace")
 
     def _call(self, op: int, t: float, dt: float) -> int:

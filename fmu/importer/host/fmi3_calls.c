@@ -21,8 +21,8 @@ enum {
 #define INTEGER_TYPES(X) \
     X(HOST_INTEGER, Int32, int32_t) \
     X(HOST_INT8, Int8, int8_t) \
-    X(HOST_UINT8, UInt8, uint8_t) X(HOST_INT16, Int16, int16_t) X(HOST_UINT16, UInt16, uint16_t) \
-        X(HOST_UINT32, UInt32, uint32_t)
+    X(HOST_UINT8, UInt8, uint8_t) \
+    X(HOST_INT16, Int16, int16_t) X(HOST_UINT16, UInt16, uint16_t) X(HOST_UINT32, UInt32, uint32_t)
 #define WIDE_TYPES(X) X(HOST_INT64, Int64, int64_t) X(HOST_UINT64, UInt64, uint64_t)
 #define NUMBER_TYPES(X) REAL_TYPES(X) INTEGER_TYPES(X) WIDE_TYPES(X)
 #define ALL_TYPES(X) NUMBER_TYPES(X) X(HOST_BOOLEAN, Boolean, unsigned char)

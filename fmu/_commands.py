@@ -17,11 +17,13 @@ from ..blocks.basic.math._math import Convert
 from ..blocks.basic.sources._playback import Playback, check_unit, read_columns
 from ..errors import FmuError, name_list, suggest
 from ..scheduler.compile.diagram._diagram import Diagram
+from ..scheduler.compile.diagram._solver_options import ADAPTIVE
 from ..scheduler.results._result import Result
 from ..scheduler.run._simulate import simulate
 from .importer._archive import find_binary, platform_names, read_archive
 from .importer._fmu import Fmu
 from .importer._interface import Description, read_description, require_fmpy
+from .importer._kinds import Kind, choose_kind, is_exchange
 from .importer._variables import Scalar
 
 _CAPABILITIES = (
@@ -36,6 +38,7 @@ _CAPABILITIES = (
 _HEADINGS = ("name", "type", "variability", "start", "unit", "depends on", "description")
 _SHOWN = 30
 _STEPS = 500  # of a run whose FMU suggests none
+_TOLERANCE = 1e-6  # of model exchange whose FMU suggests none
 _LARGEST_RECORD = 100  # variables of an FMU without outputs
 
 
@@ -217,6 +220,10 @@ def simulate_fmu_file(
     inputs: Path | None = None,
     parameters: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
+    kind: Kind | None = None,
+    solver: str | None = None,
+    tolerance: Any = None,
+    events: Any = None,
     backend: Any = "engine",
     isolate: bool = False,
     timeout: float | None = None,
@@ -226,9 +233,17 @@ def simulate_fmu_file(
     """Run an FMU alone, with inputs from a table, and return its outputs.
 
     Times and step are by default those that the FMU suggests. A column of the file `inputs` plays
-    the input that it is named for; reals are interpolated, what is discrete is held.
+    the input that it is named for; reals are interpolated, what is discrete is held. Solver,
+    tolerance and events are those of the diagram that integrates an FMU for model exchange, by
+    default dopri5 with the tolerance that the FMU suggests, else 1e-6.
     """
-    description = read_description(read_archive(path), validate)
+    description = choose_kind(read_description(read_archive(path), validate), kind)
+    exchanges = backend == "engine" and is_exchange(description)
+    if not exchanges and (solver, tolerance, events) != (None, None, None):
+        raise FmuError(
+            f"{path.name} runs for co-simulation, with its own solver: --solver, --tolerance and "
+            f"--events are options of diagrams and of model exchange (--kind me)."
+        )
     first = start if start is not None else description.experiment_time("startTime", 0.0)
     last = stop if stop is not None else description.experiment_time("stopTime", first + 1.0)
     if stop is None and last <= first:  # what the FMU suggests is not a time span
@@ -236,11 +251,15 @@ def simulate_fmu_file(
     step = step or description.step_size or _round_step((last - first) / _STEPS)
     name = re.sub(r"[^A-Za-z0-9_]", "_", path.stem)
     name = name if name[:1].isalpha() else f"fmu_{name}"
-    diagram = Diagram(path.stem, step=step, start_time=first)
+    options: dict[str, Any] = {}
+    if exchanges:
+        options = _solver_options(description, solver, tolerance, events)
+    diagram = Diagram(path.stem, step=step, start_time=first, **options)
     outputs = outputs or _local_variables(description)
     block = Fmu(
         path,
-        period=step,
+        kind=kind,
+        period=None if exchanges else step,
         parameters=parameters,
         outputs=outputs or None,
         backend=backend,
@@ -255,6 +274,17 @@ def simulate_fmu_file(
     if not block.outputs:
         raise FmuError(f"{path.name} has no outputs: select variables to record with --record.")
     return simulate(diagram, last, record=[f"{name}.*"])
+
+
+def _solver_options(
+    description: Description, solver: str | None, tolerance: Any, events: Any
+) -> dict[str, Any]:
+    """Return the options of a diagram that integrates an FMU for model exchange."""
+    solver = solver or "dopri5"
+    if tolerance is None and solver in ADAPTIVE:
+        tolerance = description.experiment_time("tolerance", _TOLERANCE)
+    options = {"solver": solver, "tolerance": tolerance, "events": events}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _local_variables(description: Description) -> list[str] | None:

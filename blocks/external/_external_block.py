@@ -65,9 +65,12 @@ class Session(Attachment, Protocol):
 class ExternalBlock:
     """Marks a block that needs something opened for each run, such as the file of an FMU.
 
-    Such a block cannot be exported in an FMU and cannot be linearized. Its time cannot be paused,
-    so it is rejected in conditional subsystems.
+    Such a block cannot be exported in an FMU. One whose states are not in the engine cannot be
+    linearized, and its time cannot be paused, so it is rejected in conditional subsystems.
     """
+
+    has_engine_states: bool = False
+    """Whether its continuous states are in the engine, and all else changes at events only."""
 
     external_name: str
     """Name for messages: ``the FMU `crank.fmu```."""

@@ -368,10 +368,12 @@ class Folder:
 atexit.register(Folder.remove_all)
 
 
-def require_single_instance(model: Any, folder: Folder, name: str) -> None:
-    """Raise if an FMU that allows one instance per process has another one; release `folder`."""
-    kind = model.coSimulation or model.modelExchange
-    if kind is not None and kind.canBeInstantiatedOnlyOncePerProcess and folder.users > 1:
+def require_single_instance(flags: Any, folder: Folder, name: str) -> None:
+    """Raise if an FMU that allows one instance per process has another one; release `folder`.
+
+    `flags` are those of its kind: co-simulation or model exchange.
+    """
+    if flags is not None and flags.canBeInstantiatedOnlyOncePerProcess and folder.users > 1:
         folder.release()
         raise FmuError(
             f"{name} can be instantiated only once per process and is already instantiated. Use "

@@ -75,9 +75,9 @@ class FmpySession(AbstractSnapshots):
         self.fmu: Any = None
         archive = block.description.archive
         self.folder = Folder.acquire(archive)
-        require_single_instance(self.model, self.folder, block.external_name)
+        kind = self.model.coSimulation or self.model.modelExchange
+        require_single_instance(kind, self.folder, block.external_name)
         with contextlib.suppress(FmuError):  # FMPy reports a missing binary when it is loaded
-            kind = self.model.coSimulation or self.model.modelExchange
             provide_binary(self.folder.path, archive, kind.modelIdentifier)
         interface = block.interface
         direct = {name for _, name in interface.feedthrough(block.description)}

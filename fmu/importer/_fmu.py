@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from ...blocks.core._block import AbstractBlock, NativeBlock
-from ...blocks.core._ports import EVERY_TICK, periodic
+from ...blocks.core._ports import EVERY_TICK, Rate, periodic
 from ...blocks.core._vectors import make_record
 from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
@@ -29,6 +29,7 @@ from ._interface import (
     resize,
     warn_of_findings,
 )
+from ._kinds import Kind, check_exchange, choose_kind, interface_of, is_exchange
 from ._options import Options
 from ._variables import HOST_TYPES, Scalar
 
@@ -39,6 +40,7 @@ _BACKENDS = ("engine", "fmpy", "pyfmi")
 def Fmu(
     path: str | Path,
     *,
+    kind: Kind | None = None,
     instance_name: str | None = None,
     period: float | None = None,
     substeps: int = 1,
@@ -54,7 +56,7 @@ def Fmu(
     logging: bool | Sequence[str] = False,
     validate: bool = True,
 ) -> AbstractBlock:
-    """Return a block that runs the co-simulation FMU at `path`.
+    """Return a block that runs the FMU at `path`, for co-simulation or model exchange.
 
     Its ports are the FMU's inputs and outputs, with their units; elements ``name[i]`` make one
     vector port ``name``. Its parameters are the FMU's, settable by name like those of every block.
@@ -64,6 +66,11 @@ def Fmu(
     ----------
     path
         The file. It is unpacked to a temporary folder, which is deleted after the run.
+    kind
+        ``"cs"``: co-simulation, the FMU solves its equations itself and takes one step per period.
+        ``"me"``: model exchange, the solver of the diagram integrates the states of the FMU, and
+        its events are located with those of the diagram. By default co-simulation if the FMU
+        supports it.
     instance_name
         Instance name passed to the FMU; by default the name of the file.
     period
@@ -84,9 +91,9 @@ def Fmu(
     tolerance
         Relative tolerance passed to the FMU, for its internal solver.
     backend
-        ``"engine"``: the engine calls the FMU's binary directly; co-simulation of FMI 2.0 and 3.0.
+        ``"engine"``: the engine calls the FMU's binary directly; FMI 2.0 and 3.0.
         ``"fmpy"`` or ``"pyfmi"``: through the objects of that library, which are slower but also
-        support other versions of FMI and model exchange.
+        support other versions of FMI.
     event_mode
         Handle the events of an FMI 3.0 FMU in event mode: its steps end at its events, and changes
         of discrete inputs are events. By default only FMUs with clocks, which require it; others
@@ -115,6 +122,7 @@ def Fmu(
     check_period(period, substeps)
     archive = read_archive(path)
     description = resize(read_description(archive, validate), parameters or {})
+    description = choose_kind(description, kind)
     if validate:
         warn_of_findings(description, stacklevel=2)
     options = Options(
@@ -126,6 +134,9 @@ def Fmu(
         bool(logging),
         _uses_events(description, event_mode),
     )
+    exchanges = backend == "engine" and is_exchange(description)
+    if exchanges:
+        check_exchange(description, period, substeps, isolate)
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
     interface = override_feedthrough(interface, description, feedthrough)
     block: AbstractBlock
@@ -139,6 +150,10 @@ def Fmu(
         block = PyfmiFmu(description, interface, input_values, options)
     else:
         check_runnable(description)
+        if exchanges:
+            from ._exchange import ExchangeFmu
+
+            return ExchangeFmu(description, interface, input_values, options)
         block = EngineFmu(description, interface, input_values, options)
     if not isolate:
         return block
@@ -175,16 +190,9 @@ def check_runnable(description: Description) -> None:
             f"{label} is FMI {description.version}: the engine supports FMI 2.0 and 3.0. Use "
             f"backend='fmpy'."
         )
-    if description.model.coSimulation is None:
-        raise FmuError(
-            f"{label} supports {_other_kinds(description)} only, and the engine runs "
-            f"co-simulation FMUs. Use backend='fmpy', which includes the solver CVode."
-        )
-    find_binary(description.archive, description.model.coSimulation.modelIdentifier)
-
-
-def _other_kinds(description: Description) -> str:
-    return "scheduled execution" if description.model.modelExchange is None else "model exchange"
+    if interface_of(description) is None:
+        raise FmuError(f"{label} supports scheduled execution only, which biella does not run.")
+    find_binary(description.archive, interface_of(description).modelIdentifier)
 
 
 class EngineFmu(NativeBlock, ExternalBlock):
@@ -203,23 +211,25 @@ class EngineFmu(NativeBlock, ExternalBlock):
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
         self.external_name = f"the FMU `{description.archive.path.name}`"
-        flags = description.model.coSimulation
+        flags = self.flags = interface_of(description)
         self.can_roll_back = bool(flags.canGetAndSetFMUstate)
-        self.takes_any_step = bool(flags.canHandleVariableCommunicationStepSize)
+        self.takes_any_step = bool(getattr(flags, "canHandleVariableCommunicationStepSize", True))
         self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
         self.is_fmi3 = description.version.startswith("3")
-        self.interpolates = bool(flags.canInterpolateInputs) and not self.is_fmi3
+        interpolates = getattr(flags, "canInterpolateInputs", False)
+        self.interpolates = bool(interpolates) and not self.is_fmi3
         # An FMU without input interpolation follows its inputs in several substeps.
         self.takes_input_derivatives = self.interpolates or options.substeps > 1
-        pairs = interface.feedthrough(description)
+        pairs = self._pairs()
         super().__init__(
             inputs=interface.ports(interface.inputs, input_values),
             outputs=interface.ports(interface.outputs, {}),
             parameters=interface.block_parameters(),
-            rate=periodic(options.period, otherwise=EVERY_TICK),
+            states=self._states(),
+            rate=self._rate(),
             feedthrough=pairs,
             integers=self._integers({name for _, name in pairs}),
-            kernel=f"fmu{3 if self.is_fmi3 else 2}{'_rollback' * self.can_roll_back}",
+            kernel=self._kernel(),
         )
 
     def __str__(self) -> str:
@@ -227,7 +237,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
 
     def _integers(self, direct: set[str]) -> list[int]:
         """Write the table that ``host.h`` describes."""
-        flags = self.description.model.coSimulation
+        flags = self.flags
         digest = bytes.fromhex(self.description.archive.digest)
         numbers = make_record(
             contract.HOST_HEAD,
@@ -244,6 +254,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
                 contract.HOST_SUBSTEPS: self.options.substeps,
                 contract.HOST_PARAMETERS: sum(g.width for g in self.interface.parameters),
                 contract.HOST_TUNABLE: self.interface.tunable,
+                contract.HOST_INDICATORS: self._indicators(),
                 contract.HOST_DIGEST: int.from_bytes(digest[:4], "little", signed=True),
                 contract.HOST_DIGEST + 1: int.from_bytes(digest[4:8], "little", signed=True),
             },
@@ -266,7 +277,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
         """Return the records of a variable, one for each of its values."""
         otherwise = contract.HOST_INT64 if self.is_fmi3 else contract.HOST_INTEGER
         kind = HOST_TYPES.get(scalar.fmi_type, otherwise)  # otherwise an enumeration
-        if is_input and self.options.event_mode and scalar.variability != "continuous":
+        if is_input and self._is_discrete(scalar):
             kind |= contract.HOST_DISCRETE
         first = [_signed(scalar.reference), kind, *more]
         following = [first[0], kind | contract.HOST_CONTINUES, *more]
@@ -277,6 +288,28 @@ class EngineFmu(NativeBlock, ExternalBlock):
         """The names of all values, in the order of the records."""
         groups = [*self.interface.inputs, *self.interface.outputs, *self.interface.parameters]
         return [name for group in groups for s in group.scalars for name in s.element_names]
+
+    def _kernel(self) -> str:
+        return f"fmu{3 if self.is_fmi3 else 2}{'_rollback' * self.can_roll_back}"
+
+    def _rate(self) -> Rate:
+        return periodic(self.options.period, otherwise=EVERY_TICK)
+
+    def _states(self) -> int:
+        """Return the number of continuous states that the engine integrates."""
+        return 0
+
+    def _indicators(self) -> int:
+        """Return the number of event indicators that the engine observes."""
+        return 0
+
+    def _is_discrete(self, scalar: Scalar) -> bool:
+        """Whether an input may only change in event mode."""
+        return self.options.event_mode and scalar.variability != "continuous"
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Return the pairs (output, input) with direct feedthrough."""
+        return self.interface.feedthrough(self.description)
 
     def open(self, instance: Instance, number: int) -> AttachedFmu:
         """Unpack the FMU and load its binary into a running plan."""
@@ -299,11 +332,11 @@ class AttachedFmu:
 
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
         self.library, self.instance, self.number = library(), instance, number
-        archive, model = block.description.archive, block.description.model
-        binary = find_binary(archive, model.coSimulation.modelIdentifier)
+        archive = block.description.archive
+        binary = find_binary(archive, block.flags.modelIdentifier)
         self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
-        require_single_instance(model, self.folder, block.external_name)
+        require_single_instance(block.flags, self.folder, block.external_name)
         try:
             path = self.folder.path.joinpath(*binary.split("/"))
             self._attach(block, path)

@@ -35,6 +35,7 @@ from ...scheduler.engine._engine import Instance
 from ._archive import sweep
 from ._backend_python import AbstractCalledFmu, Values
 from ._interface import Description
+from ._kinds import is_exchange
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")
@@ -106,6 +107,7 @@ class IsolatedFmu(AbstractCalledFmu):
             },
             "logging": (self.options.categories or True) if self.options.logging else False,
             "backend": self.how.backend,
+            "kind": "me" if is_exchange(self.description) else "cs",
             "validate": False,  # findings were reported by this process
         }).encode()  # fmt: skip
 

@@ -23,7 +23,7 @@ from ...blocks.external._python import PythonBlock
 from ...errors import DiagramError, suggest
 from ..engine._engine import Instance
 from . import _rewrite as rewrite
-from ._flatten import FlatDiagram, flatten
+from ._flatten import FlatBlock, FlatDiagram, flatten
 from ._model import Model, Outline
 from ._order import order_outputs
 from ._port_types import resolve_ports
@@ -217,11 +217,16 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
         ]
     for item in flat.blocks:
         problems += [f"`{item.path}`: {problem}" for problem in item.block.find_problems()]
-        if isinstance(item.block, ExternalBlock) and item.guard >= 0:
+        if isinstance(item.block, ExternalBlock) and not _can_be_suspended(flat, item):
             problems.append(
                 f"`{item.path}` is {item.block.external_name}, which cannot be suspended, but the "
                 f"subsystem `{flat.guards[item.guard].path}` is conditional. Move it outside and "
                 f"switch its inputs or outputs."
+                + (
+                    " Only a subsystem with enable=True and states='held' can contain it."
+                    if item.block.has_engine_states
+                    else ""
+                )
             )
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
@@ -235,3 +240,17 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
         # A coupled step is repeated, so that its events could come and go: they happen at ticks.
         return _analyze(flat, dataclasses.replace(settings, control=at_ticks(settings.control)))
     return Encoder(settings, flat, ports, rates, order, couplings, exchanges)
+
+
+def _can_be_suspended(flat: FlatDiagram, item: FlatBlock) -> bool:
+    """Whether the subsystems around an external block let it hold its state at most."""
+    guard = item.guard
+    assert isinstance(item.block, ExternalBlock)
+    while guard >= 0:
+        subsystem = flat.guards[guard].subsystem
+        if not item.block.has_engine_states or subsystem.control != "enable":
+            return False
+        if subsystem.states_reset:
+            return False
+        guard = flat.guards[guard].parent
+    return True

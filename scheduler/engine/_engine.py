@@ -429,6 +429,8 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} returned a value that is not finite {when}. Inputs: {inputs}."
+            if number in self.external and self._message().startswith("FMU "):
+                text += f" {self._message()}."
             if self.counters[contract.BL_COUNT_UNCONTROLLED]:
                 since = self.counters[contract.BL_COUNT_UNCONTROLLED_TIME]
                 text += (
@@ -439,7 +441,11 @@ class Instance:
             if self.explains:
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:
-            text = f"{named} stopped the run {when}: {self._message()}"
+            external = self.plan.external.get(number)
+            whose = (
+                f"{external.external_name}: " if external and "FMU " not in self._message() else ""
+            )
+            text = f"{named} stopped the run {when}: {whose}{self._message()}"
         else:
             text = f"{named}: {self._message()} {when}."
         raise BlockError(text, path=path, time=time, tick=tick)

@@ -182,6 +182,8 @@ int bl_outputs(bl_engine *e) {
         if (all_finite(e->signals, e->layout.signals)) status = begin_blocks(e, t, &changed);
         if (status == BL_OK && changed) status = bl_run_program(e, &e->major, t, false);
     }
+    if (status == BL_OK && e->ticking_count > 0 && !e->frozen && all_finite(e->signals, e->layout.signals))
+        status = bl_take_tick_events(e, t);
     if (status != BL_OK) return status;
     if (!all_finite(e->signals, e->layout.signals)) return fail_not_finite(e, t);
     e->constants_valid = true;

@@ -260,6 +260,7 @@ struct bl_engine {
     bl_block **eventful; /* blocks that change their state at an event */
     bl_block **settling; /* blocks that note what they have reached before it */
     bl_block **timed; /* blocks with instants that are known in advance */
+    bl_block **ticking; /* blocks with events at ticks: `tick_event` */
     bl_block **rated; /* blocks whose crossing functions depend on the rates of change of their inputs, */
     double ***rated_u1, ***rated_u1_high; /* these rates of each, or bounds of them: pointers to parts of */
     double *rate_low, *rate_high; /* rated_width values, those of all their inputs, at */
@@ -272,7 +273,8 @@ struct bl_engine {
     double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
-    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, rated_count, idle_count;
+    int32_t located_count, apart_count, eventful_count, settling_count, timed_count, ticking_count, rated_count,
+        idle_count;
     int64_t crossing_count, event_capacity;
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
@@ -307,6 +309,7 @@ struct bl_engine {
     double *step_start; /* states at the start of the step being tried */
     double instant; /* the next instant known in advance; -INFINITY: to be asked for */
     int32_t instant_block;
+    int32_t requesting_block, requested_crossing; /* an event that `project` requested; -1: none */
     bl_event *events; /* of the tick that was committed last */
     bool has_events; /* whether there can be any */
     int64_t event_count;
@@ -446,6 +449,8 @@ int bl_settle_blocks(bl_engine *e, double t);
 int bl_decide_modes(bl_engine *e, double t);
 /* Finds the first instant after t that a block knows in advance. */
 void bl_find_instant(bl_engine *e, double t);
+/* Lets blocks change their state at the tick t, where all outputs are known, until nothing changes. */
+int bl_take_tick_events(bl_engine *e, double t);
 /* Marks the log of events, and takes back what was noted and counted since. */
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark);
 void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);

@@ -40,6 +40,13 @@ int64_t bl_event_limit(const bl_block *b) {
 
 void bl_note_unlocated(const bl_block *b) { bl_count_unlocated(b->engine, bl_time(b->engine), b->index); }
 
+void bl_request_event(const bl_block *b, int32_t crossing) {
+    b->engine->requesting_block = b->index;
+    b->engine->requested_crossing = crossing;
+}
+
+void bl_forget_instants(const bl_block *b) { b->engine->instant = -INFINITY; }
+
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark) {
     mark->events = e->event_count;
     memcpy(mark->counters, e->counters, sizeof mark->counters);
@@ -161,6 +168,21 @@ int bl_settle_blocks(bl_engine *e, double t) {
     return status;
 }
 
+/* Events of native blocks that do not end are left as they are: the next tick decides again. A block with state outside the engine would go
+   on with a state that is not consistent with its inputs. */
+static int fail_endless(bl_engine *e, double t) {
+    for (int32_t n = 0; n < e->ticking_count; n++) {
+        const bl_block *b = e->ticking[n];
+        if (bl_active(e, e->block_guard[b->index]))
+            return bl_fail(
+                e, BL_ERROR_BLOCK, b->index,
+                "the events at t = %.9g do not end: after %d iterations, those of connected blocks still trigger "
+                "each other",
+                t, LARGEST_PASSES);
+    }
+    return BL_OK;
+}
+
 int bl_decide_modes(bl_engine *e, double t) {
     int status = BL_OK;
     e->decision = BL_DECIDE;
@@ -176,8 +198,10 @@ int bl_decide_modes(bl_engine *e, double t) {
             else if (outcome != BL_UNCHANGED) status = bl_fail_block(e, outcome, b, "the block failed at an event");
         }
         if (!changed) break;
+        if (pass + 1 == LARGEST_PASSES) status = fail_endless(e, t);
     }
     e->decision = BL_KEEP;
+    e->requesting_block = -1;
     bl_restart_solver(e);
     return status;
 }
@@ -186,7 +210,27 @@ static int take_event(bl_engine *e, double t) {
     const int status = bl_project(e, t);
     if (status == BL_OK) return bl_decide_modes(e, t);
     e->decision = BL_KEEP;
+    e->requesting_block = -1;
     bl_restart_solver(e);
+    return status;
+}
+
+int bl_take_tick_events(bl_engine *e, double t) {
+    int status = BL_OK;
+    for (int pass = 0; status == BL_OK && pass < LARGEST_PASSES; pass++) {
+        bool changed = false;
+        for (int32_t n = 0; n < e->ticking_count && status == BL_OK; n++) {
+            bl_block *b = e->ticking[n];
+            if (!bl_active(e, e->block_guard[b->index])) continue;
+            const int outcome = e->kernels[b->index]->tick_event(b, t);
+            if (outcome == BL_OK) changed = true;
+            else if (outcome != BL_UNCHANGED) status = bl_fail_block(e, outcome, b, "the block failed at an event");
+        }
+        if (status != BL_OK || !changed) break;
+        bl_restart_solver(e);
+        e->open[BL_OPEN_LENGTH] = 0.0;
+        status = pass + 1 < LARGEST_PASSES ? bl_run_program(e, &e->major, t, false) : fail_endless(e, t);
+    }
     return status;
 }
 
@@ -345,9 +389,10 @@ static int end_step(bl_engine *e, double now, double done, double offset, bl_end
     e->offset = offset + done;
     if (end == END_PLAIN) {
         if (e->projects.call_count > 0) status = bl_project(e, now);
-        return status == BL_OK ? bl_evaluate_minor(e, now) : status;
-    }
-    if (end == END_EVENT) note_crossings(e, now);
+        if (status == BL_OK) status = bl_evaluate_minor(e, now);
+        if (status != BL_OK || e->requesting_block < 0) return status;
+        note_event(e, now, e->requesting_block, e->requested_crossing);
+    } else if (end == END_EVENT) note_crossings(e, now);
     else if (!is_at_tick(e, now)) note_event(e, now, e->instant_block, -1);
     status = bl_settle_blocks(e, now);
     if (status == BL_OK) status = take_event(e, now);
@@ -423,6 +468,7 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     double done = 0.0, longest = ceiling;
     int64_t events = 0, steps = 0;
     bool is_ready = false; /* whether signals and dx are those at the start of the next step */
+    e->requesting_block = -1;
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
     int status = tried > 0.0 || e->apart_count == 0 ? BL_OK : bl_run_apart(e, t);
     bl_clear_inactive(e);

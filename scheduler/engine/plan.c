@@ -915,11 +915,13 @@ static int collect_operations(bl_loader *l) {
     TRY(allocate_calls(l, &e->updates, n));
     TRY(allocate_calls(l, &e->advances, n));
     TRY(allocate_calls(l, &e->projects, n));
+    TRY(allocate(l, n, sizeof(bl_block *), &e->ticking));
     for (int32_t b = 0; b < e->block_count; b++) {
         const bl_kernel *kernel = e->kernels[b];
         const bl_block *block = &e->blocks[b];
         if (kernel->derivative && block->x_count > 0) add_call(e, &e->derivatives, b, kernel->derivative, false);
         if (kernel->project && block->x_count > 0) add_call(e, &e->projects, b, kernel->project, false);
+        if (kernel->tick_event) e->ticking[e->ticking_count++] = &e->blocks[b];
         if (kernel->advance && !is_coupled(e, b)) add_call(e, &e->advances, b, NULL, false);
         /* An update with no state to change can only judge: it goes first, so that a Stop or a failed
            Assertion finds the tick uncommitted. */
@@ -969,7 +971,7 @@ static int locate_block(bl_loader *l, int32_t block, bool *seen) {
     REQUIRE(e->block_rate[block] == BL_RATE_CONTINUOUS, "events of a discrete block are located");
     const int32_t count = kernel->crossing_count ? kernel->crossing_count(b) : 0;
     REQUIRE(count >= 0 && e->crossing_count + count <= LARGEST_VALUES, "it has too many crossing functions");
-    if (kernel->crossing_count && count == 0) return BL_OK; /* this one is smooth */
+    if (kernel->crossing_count && count == 0 && !kernel->tick_event) return BL_OK; /* this one is smooth */
     if (kernel->next_instant) e->timed[e->timed_count++] = b;
     if (kernel->event) e->eventful[e->eventful_count++] = b;
     if (kernel->settle) e->settling[e->settling_count++] = b;

@@ -166,9 +166,10 @@ def _linearize(
     period: float | None,
 ) -> LinearModel:
     plan = diagram.compile(inputs=inputs or (), outputs=outputs or ())
-    if plan.external:
+    hidden = {n for n, block in plan.external.items() if not block.has_engine_states}
+    if hidden:
         raise BiellaError(
-            f"{plan.name_external()} cannot be linearized: its states are not accessible to "
+            f"{plan.name_external(hidden)} cannot be linearized: its states are not accessible to "
             f"the engine."
         )
     shown = list(plan.outputs if outputs is None else outputs)

@@ -29,6 +29,9 @@
  *   settle                  notes in z what the block has reached where a step ends at an event, or a run stops within a tick: before the
  *                           event, with the modes and inputs of the step
  *   event                   changes z or x at an event, as `update` does at a tick; returns BL_UNCHANGED if nothing changes
+ *   tick_event              the same with the outputs of a tick, which are evaluated again if anything changed: for a kernel whose
+ *                           events change state outside the engine, so that `output` cannot show what is after them. Also called
+ *                           where events are not located
  *   next_instant            the next time after t, known in advance, at which it is not smooth; INFINITY: none
  *   describe_event          describes an event by the number of its crossing function
  *
@@ -59,7 +62,7 @@
 typedef enum {
     BL_OK = 0,
     BL_STOP = 1,             /* a Stop block ended the run: not an error */
-    BL_UNCHANGED = 2,        /* `exit_initialization` and `event` only: there was nothing to do */
+    BL_UNCHANGED = 2,        /* `exit_initialization`, `event` and `tick_event` only: there was nothing to do */
     BL_ERROR_MEMORY = -1,
     BL_ERROR_PLAN = -2,      /* not a plan, truncated, or inconsistent with its kernels */
     BL_ERROR_VERSION = -3,
@@ -157,6 +160,10 @@ void bl_note_event(const bl_block *b, double t, int32_t crossing);
 /* Most events that a block with `advance` should locate in a tick, of those that it can also integrate across; 0: none, because events
    take effect at ticks. */
 int64_t bl_event_limit(const bl_block *b);
+/* Requests an event where the step ends that `project` concludes, as one of the given crossing function. */
+void bl_request_event(const bl_block *b, int32_t crossing);
+/* The instants of blocks are asked for again: one that was known before has changed. */
+void bl_forget_instants(const bl_block *b);
 /* Counts a tick of the block in which a discontinuity was not located. */
 void bl_note_unlocated(const bl_block *b);
 enum { BL_NOTED_EVENTS = 256 };
@@ -195,7 +202,7 @@ typedef struct {
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
     int32_t (*crossing_count)(const bl_block *b); /* after `check`; negative: too many to be counted */
-    bl_operation crossings, settle, event;
+    bl_operation crossings, settle, event, tick_event;
     double (*next_instant)(const bl_block *b, double t);
     void (*describe_event)(const bl_block *b, int32_t crossing, char *text, size_t size);
     int constant_in_mode; /* 1: where its events are located, its outputs do not change while its modes are kept */

@@ -21,6 +21,7 @@ int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **libra
     return BL_ERROR_BLOCK;
 }
 void bl_fmu_unload(void *library) { (void)library; }
+void *bl_fmu_find_function(void *library, const char *name) { return (void)library, (void)name, NULL; }
 
 #else
 
@@ -33,7 +34,7 @@ static void *open_library(const char *path, char *message, size_t message_size) 
     if (!library) snprintf(message, message_size, "Windows error %lu", (unsigned long)GetLastError());
     return library;
 }
-static void *find_symbol(void *library, const char *name) {
+void *bl_fmu_find_function(void *library, const char *name) {
     const FARPROC found = GetProcAddress(library, name);
     void *pointer = NULL;
     memcpy(&pointer, &found, sizeof pointer);
@@ -51,7 +52,7 @@ static void *open_library(const char *path, char *message, size_t message_size) 
     }
     return library;
 }
-static void *find_symbol(void *library, const char *name) { return dlsym(library, name); }
+void *bl_fmu_find_function(void *library, const char *name) { return dlsym(library, name); }
 void bl_fmu_unload(void *library) {
     if (library) dlclose(library);
 }
@@ -68,7 +69,7 @@ int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **libra
     for (size_t s = 0; s < fmi->symbol_count; s++) {
         const bl_fmu_symbol *symbol = &fmi->symbols[s];
         snprintf(name, sizeof name, "%s%s", fmi->prefix, symbol->name);
-        void *found = find_symbol(*library, name);
+        void *found = bl_fmu_find_function(*library, name);
         memcpy((char *)calls + symbol->offset, &found, sizeof found);
         if (found || (symbol->flag && !(flags & symbol->flag))) continue;
         snprintf(message, message_size, "its binary has no function %s%s", name,

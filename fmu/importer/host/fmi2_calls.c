@@ -59,8 +59,8 @@ static const bl_fmu_symbol SYMBOLS[] = {
     SYMBOL(SetInteger, 0),
     SYMBOL(SetBoolean, 0),
     SYMBOL(SetString, 0),
-    SYMBOL(DoStep, 0),
-    SYMBOL(GetBooleanStatus, 0),
+    SYMBOL(DoStep, HOST_STEPS),
+    SYMBOL(GetBooleanStatus, HOST_STEPS),
     SYMBOL(GetRealStatus, HOST_NO_FLAG),
     SYMBOL(GetFMUstate, HOST_CAN_SAVE),
     SYMBOL(SetFMUstate, HOST_CAN_SAVE),
@@ -98,8 +98,8 @@ static void instantiate(bl_fmu_host *f, int listening) {
     if (!f->callbacks) f->callbacks = malloc(sizeof(fmi2CallbackFunctions));
     if (!f->callbacks) return;
     *(fmi2CallbackFunctions *)f->callbacks = (fmi2CallbackFunctions){note_message, calloc, free, NULL, f};
-    f->component = calls_of(f)->Instantiate(f->name, fmi2CoSimulation, f->guid, f->resources, f->callbacks, fmi2False,
-                                            listening ? fmi2True : fmi2False);
+    f->component = calls_of(f)->Instantiate(f->name, f->exchange ? fmi2ModelExchange : fmi2CoSimulation, f->guid,
+                                            f->resources, f->callbacks, fmi2False, listening ? fmi2True : fmi2False);
 }
 
 static void free_instance(bl_fmu_host *f) { calls_of(f)->FreeInstance(f->component); }
@@ -260,6 +260,7 @@ static int deserialize(bl_fmu_host *f, const void *bytes, size_t size, void **st
 const bl_fmi bl_fmi2_calls = {
     .prefix = "fmi2",
     .instantiate_name = "fmi2Instantiate",
+    .exchange_name = "fmi2Instantiate",
     .version = "2.0",
     .calls_size = sizeof(bl_fmi2_functions),
     .symbols = SYMBOLS,

@@ -31,6 +31,7 @@ enum {
 typedef struct {
     FUNCTION(GetVersion);
     FUNCTION(InstantiateCoSimulation);
+    FUNCTION(InstantiateModelExchange);
     FUNCTION(FreeInstance);
     FUNCTION(EnterInitializationMode);
     FUNCTION(ExitInitializationMode);
@@ -63,12 +64,13 @@ typedef struct {
 #define SYMBOL(name, flag) {#name, offsetof(bl_fmi3_functions, name), flag}
 static const bl_fmu_symbol SYMBOLS[] = {
     SYMBOL(GetVersion, 0),
-    SYMBOL(InstantiateCoSimulation, 0),
+    SYMBOL(InstantiateCoSimulation, HOST_STEPS),
+    SYMBOL(InstantiateModelExchange, HOST_EXCHANGES),
     SYMBOL(FreeInstance, 0),
     SYMBOL(EnterInitializationMode, 0),
     SYMBOL(ExitInitializationMode, 0),
     SYMBOL(Terminate, 0),
-    SYMBOL(DoStep, 0),
+    SYMBOL(DoStep, HOST_STEPS),
     SYMBOL(SetDebugLogging, HOST_NO_FLAG),
 #define ACCESS(type, name, c) SYMBOL(Get##name, HOST_NO_FLAG), SYMBOL(Set##name, HOST_NO_FLAG),
     ALL_TYPES(ACCESS)
@@ -133,6 +135,11 @@ static void note_message(fmi3InstanceEnvironment environment, fmi3Status status,
 /* ---- the life of an instance */
 
 static void instantiate(bl_fmu_host *f, int listening) {
+    if (f->exchange) {
+        f->component = calls_of(f)->InstantiateModelExchange(f->name, f->guid, f->resources, false, listening != 0, f,
+                                                             note_message);
+        return;
+    }
     const int events = (f->flags & HOST_HAS_EVENTS) != 0;
     f->component = calls_of(f)->InstantiateCoSimulation(f->name, f->guid, f->resources, false, listening != 0,
                                                         events != 0, events != 0, NULL, 0, f, note_message, NULL);
@@ -465,6 +472,7 @@ static int deserialize(bl_fmu_host *f, const void *bytes, size_t size, void **st
 const bl_fmi bl_fmi3_calls = {
     .prefix = "fmi3",
     .instantiate_name = "fmi3InstantiateCoSimulation",
+    .exchange_name = "fmi3InstantiateModelExchange",
     .version = "3.0",
     .calls_size = sizeof(bl_fmi3_functions),
     .symbols = SYMBOLS,

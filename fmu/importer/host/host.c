@@ -14,7 +14,7 @@
  * and advance, where time counts, only the rounding mode is, and whoever runs the engine restores the rest after a run.
  *
  * After fmi2Error an instance is only freed; after fmi2Fatal nothing of the FMU is called any more. */
-#include "fmu/importer/host/host.h"
+#include "fmu/importer/host/exchange.h"
 
 #include <limits.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static int check_records(const int32_t *records, int64_t count, int32_t fields, 
     for (int64_t k = 0; k < count; k++) {
         const int32_t type = records[k * fields + 1], marks = type & ~HOST_TYPE_MASK;
         if (type < 0 || (type & HOST_TYPE_MASK) >= type_count || marks & ~(HOST_CONTINUES | HOST_DISCRETE)) return 0;
-        if (marks && type_count == HOST_FMI2_TYPES) return 0;
+        if (marks & HOST_CONTINUES && type_count == HOST_FMI2_TYPES) return 0;
         if (!(marks & HOST_CONTINUES)) continue;
         const int32_t *before = records + (k - 1) * fields;
         if (k == 0 || before[0] != records[k * fields] || (before[1] | HOST_CONTINUES) != type) return 0;
@@ -46,8 +46,8 @@ static int check_ports(const int32_t *records, int32_t fields, const int32_t *wi
     return 1;
 }
 
-static int check_version(const bl_block *b, int32_t type_count) {
-    if (b->x_count || b->z_count || b->i_count < HOST_HEAD) return 0;
+int bl_fmu_check(const bl_block *b, int32_t type_count) {
+    if (b->i_count < HOST_HEAD) return 0;
     const int64_t parameters = b->i[HOST_PARAMETERS], tunable = b->i[HOST_TUNABLE];
     int64_t in = 0, out = 0;
     for (int32_t p = 0; p < b->u_count; p++) in += b->u_width[p];
@@ -69,6 +69,9 @@ static int check_version(const bl_block *b, int32_t type_count) {
            check_ports(outputs, HOST_OUTPUT_FIELDS, b->y_width, b->y_count);
 }
 
+static int check_version(const bl_block *b, int32_t type_count) {
+    return !b->x_count && !b->z_count && bl_fmu_check(b, type_count) && b->i[HOST_INDICATORS] == 0;
+}
 static int check_fmi2(const bl_block *b) {
     return check_version(b, HOST_FMI2_TYPES) && !(b->i[HOST_FLAGS] & (HOST_HAS_EVENTS | HOST_IS_CONFIGURED));
 }
@@ -93,8 +96,10 @@ static void end_instance(bl_fmu_host *f);
 static int load(bl_fmu_host *f, const bl_block *b, const char *path, char *message, size_t message_size) {
     bl_working_directory directory;
     bl_fmu_enter_setup(f, &directory);
-    int status = bl_fmu_load(f->fmi, path, f->flags, &f->library, f->calls, message, message_size);
+    const int32_t flags = f->flags | (f->exchange ? HOST_EXCHANGES : HOST_STEPS);
+    int status = bl_fmu_load(f->fmi, path, flags, &f->library, f->calls, message, message_size);
     const char *missing = status == BL_OK ? f->fmi->find_missing(f, b) : NULL;
+    if (status == BL_OK && !missing && f->exchange) missing = bl_exchange_find(f->exchange, f->library);
     if (missing) {
         snprintf(message, message_size, "its binary has no function %s", missing);
         status = BL_ERROR_BLOCK;
@@ -138,6 +143,7 @@ static void free_host(bl_fmu_host *f) {
     free(f->name);
     free(f->guid);
     free(f->resources);
+    free(f->exchange);
     free(f);
 }
 
@@ -198,9 +204,8 @@ static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_
            bl_fmu_gather(b, f);
 }
 
-static int host_init(bl_block *b, double t);
 static int is_host(const bl_engine *e, int32_t block) {
-    return block >= 0 && block < e->block_count && e->kernels[block]->init == host_init;
+    return block >= 0 && block < e->block_count && e->kernels[block]->last_error == bl_fmu_last_error;
 }
 
 bl_fmu_host *bl_fmu_host_of(const bl_engine *e, int32_t block) {
@@ -226,7 +231,9 @@ int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source) {
         f->control = bl_get_float_control();
         bl_fmu_list_host(f);
     }
-    if (!f || !allocate_host(b, source, f)) {
+    const int exchanges = e->kernels[block]->tick_event != NULL;
+    if (f && exchanges) f->exchange = bl_exchange_new(e, b);
+    if (!f || (exchanges && !f->exchange) || !allocate_host(b, source, f)) {
         free_host(f);
         return bl_fail(e, BL_ERROR_MEMORY, block, "out of memory for the FMU");
     }
@@ -277,7 +284,8 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     f->fmi->instantiate(f, listening);
     bl_fmu_put_back_control(f);
     if (!f->component)
-        return bl_fmu_error(f, "%s returned no instance%s%s", f->fmi->instantiate_name,
+        return bl_fmu_error(f, "%s returned no instance%s%s",
+                            f->exchange ? f->fmi->exchange_name : f->fmi->instantiate_name,
                             f->flags & HOST_NEEDS_TOOL ? " (its description requires the tool that exported it)" : "",
                             bl_fmu_silence(f));
     int status = BL_OK;
@@ -292,7 +300,7 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     return status;
 }
 
-static int host_init(bl_block *b, double t) {
+int bl_fmu_init(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!f) return BL_ERROR_BLOCK;
     if (f->mode == HOST_DEAD) return bl_fmu_error(f, "it had a fatal error and cannot be restarted");
@@ -320,25 +328,27 @@ static int has_only_reals(const bl_fmu_values *values) {
     return values->group_count == 1 && values->groups[0].type == HOST_REAL;
 }
 
-static int host_directional_derivative(bl_block *b, double t) {
+int bl_fmu_derive(bl_block *b, double t, bl_operation output) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     bl_fmu_group *in = f->direct.groups, *out = f->outputs.groups;
     if (f->ended || !(f->flags & HOST_GIVES_DERIVATIVES) || !has_only_reals(&f->direct) ||
         !has_only_reals(&f->outputs) || !in->known)
-        return host_output(b, t);
+        return output(b, t);
     for (int32_t k = 0; k < in->count; k++) in->input_derivatives[k] = bl_fmu_input(b, f, in, k) - in->reals[k];
     bl_fmu_enter(f);
     const bl_fmi_status status = f->fmi->get_directional_derivative(f, out, in);
     bl_fmu_leave(f, BL_OK);
     if (status == FMI_DISCARD) { /* differences will do */
         f->flags &= ~HOST_GIVES_DERIVATIVES;
-        return host_output(b, t);
+        return output(b, t);
     }
     if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetDirectionalDerivative", t);
     for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->input_derivatives[k];
     return BL_OK;
 }
+
+static int host_directional_derivative(bl_block *b, double t) { return bl_fmu_derive(b, t, host_output); }
 
 static int leave_initialization(bl_block *b, bl_fmu_host *f, double t) {
     int status = bl_fmu_tune(b, f, t);
@@ -412,12 +422,12 @@ static void host_describe_event(const bl_block *b, int32_t crossing, char *text,
     if (crossing == 1) snprintf(text, size, "event in event mode");
 }
 
-static const char *host_last_error(const bl_block *b) {
+const char *bl_fmu_last_error(const bl_block *b) {
     const bl_fmu_host *f = b->external;
     return f ? f->reason : "no FMU is attached to this block: a saved plan contains no FMU, run the diagram instead";
 }
 
-static void host_close(bl_block *b) {
+void bl_fmu_close(bl_block *b) {
     free_host(b->external);
     b->external = NULL;
 }
@@ -430,7 +440,7 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 }
 
 /* 64-bit integers that signals have rounded. */
-static void host_diagnose(bl_block *b, int about, double t) {
+void bl_fmu_diagnose(bl_block *b, int about, double t) {
     const bl_fmu_host *f = b->external;
     (void)t;
     if (about == BL_DIAGNOSTIC_RUN && f && f->inexact_count > 0) bl_log(b, "%s", bl_fmu_describe_inexact(b->external));
@@ -443,10 +453,10 @@ const char *bl_fmu_warning(bl_engine *e, int32_t block) {
 
 /* The operations are the same for all versions of FMI; states can be saved in snapshots or not. */
 #define OPERATIONS \
-    .init = host_init, .output = host_output, .directional_derivative = host_directional_derivative, \
+    .init = bl_fmu_init, .output = host_output, .directional_derivative = host_directional_derivative, \
     .exit_initialization = host_exit_initialization, .accept_step = host_accept_step, .advance = host_advance, \
-    .describe_event = host_describe_event, .diagnose = host_diagnose, .close = host_close, \
-    .last_error = host_last_error
+    .describe_event = host_describe_event, .diagnose = bl_fmu_diagnose, .close = bl_fmu_close, \
+    .last_error = bl_fmu_last_error
 #define SNAPSHOTS .save = bl_fmu_save_snapshot, .restore = bl_fmu_restore_snapshot
 
 const bl_kernel bl_kernels_fmu[] = {

@@ -6,7 +6,8 @@
  *   messages.c      the logger, error texts, what a status means
  *   fmi2_calls.c    one version of FMI each: a table of operations (bl_fmi),
  *   fmi3_calls.c    which call the functions of the FMU
- *   binary.c        the shared library of the FMU */
+ *   binary.c        the shared library of the FMU
+ *   exchange.c      FMUs for model exchange: see exchange.h */
 #ifndef BIELLA_HOST_H
 #define BIELLA_HOST_H
 
@@ -20,7 +21,15 @@
    reference, type, whether it has direct feedthrough; for every value of every output port reference, type;
    for every parameter reference, type, when it is set. Parameters that can be tuned come first. The block's
    numbers are the parameters, followed by the FMU's own start values. fmu/importer/_fmu.py writes the same. */
-enum { HOST_FLAGS, HOST_SUBSTEPS, HOST_PARAMETERS, HOST_TUNABLE, HOST_DIGEST, HOST_HEAD = HOST_DIGEST + 2 };
+enum {
+    HOST_FLAGS,
+    HOST_SUBSTEPS,
+    HOST_PARAMETERS,
+    HOST_TUNABLE,
+    HOST_INDICATORS, /* event indicators, of an FMU for model exchange */
+    HOST_DIGEST,
+    HOST_HEAD = HOST_DIGEST + 2
+};
 enum { HOST_INPUT_FIELDS = 3, HOST_OUTPUT_FIELDS = 2, HOST_PARAMETER_FIELDS = 3 };
 enum {
     HOST_CAN_SAVE = 1,
@@ -31,7 +40,9 @@ enum {
     HOST_HAS_EVENTS = 32, /* FMI 3.0: event mode is used, */
     HOST_IS_CONFIGURED = 64, /* structural parameters are set */
     HOST_ALL_FLAGS = 127,
-    HOST_NO_FLAG = 128
+    HOST_NO_FLAG = 128,
+    HOST_STEPS = 256, /* which functions a library must have: for co-simulation, */
+    HOST_EXCHANGES = 512 /* for model exchange */
 };
 /* Types of values. In FMI 3.0 HOST_REAL is Float64, HOST_INTEGER is Int32, and enumerations are HOST_INT64. */
 enum {
@@ -143,6 +154,7 @@ typedef struct bl_fmu_host {
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages and bl_fmu_warning */
     char reason[REASON_LENGTH];
+    struct bl_fmu_exchange *exchange; /* of an FMU for model exchange, else NULL */
     struct bl_fmu_host *next; /* among all hosts of the process */
 } bl_fmu_host;
 
@@ -156,7 +168,8 @@ typedef struct {
 /* A version of FMI. Operations return a bl_status after bl_fmu_status has handled that of the FMU, unless they return a bl_fmi_status. */
 struct bl_fmi {
     const char *prefix; /* of its functions and of its statuses */
-    const char *instantiate_name;
+    const char *instantiate_name,
+        *exchange_name; /* of the functions that make an instance, for co-simulation and model exchange */
     const char *version;
     size_t calls_size;
     const bl_fmu_symbol *symbols;
@@ -196,6 +209,7 @@ extern const bl_fmi bl_fmi2_calls, bl_fmi3_calls;
 int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **library, void *calls, char *message,
                 size_t message_size);
 void bl_fmu_unload(void *library);
+void *bl_fmu_find_function(void *library, const char *name); /* a function; NULL: there is none */
 
 /* messages.c */
 void bl_fmu_list_host(bl_fmu_host *f);
@@ -226,6 +240,7 @@ int bl_fmu_gather(const bl_block *b, bl_fmu_host *f);
 void bl_fmu_free_values(bl_fmu_values *values);
 void bl_fmu_forget_inputs(bl_fmu_host *f);
 double bl_fmu_input(const bl_block *b, const bl_fmu_host *f, const bl_fmu_group *g, int32_t k);
+int bl_fmu_set_group(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, double t);
 int bl_fmu_set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, double t);
 int bl_fmu_get_outputs(bl_fmu_host *f, double t);
 int32_t bl_fmu_largest_order(const bl_block *b);
@@ -244,6 +259,14 @@ void bl_fmu_free_states(bl_fmu_host *f);
 
 /* host.c */
 bl_fmu_host *bl_fmu_host_of(const bl_engine *e, int32_t block);
+/* Whether the integers and widths of a block are those of an FMU with this number of types. */
+int bl_fmu_check(const bl_block *b, int32_t type_count);
+/* Operations that all kernels of FMUs share. The outputs nearby are those of `output`, unless the FMU gives derivatives. */
+int bl_fmu_init(bl_block *b, double t);
+int bl_fmu_derive(bl_block *b, double t, bl_operation output);
+void bl_fmu_diagnose(bl_block *b, int about, double t);
+void bl_fmu_close(bl_block *b);
+const char *bl_fmu_last_error(const bl_block *b);
 static inline int bl_fmu_is_running(const bl_fmu_host *f) {
     return f && (f->mode == HOST_INITIALIZING || f->mode == HOST_STEPPING || f->mode == HOST_EVENTS);
 }

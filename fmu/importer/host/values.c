@@ -2,7 +2,7 @@
  *
  * An input is set only when its value has changed since it was last set. Its place is known from the start; only a coupling
  * has a member read from elsewhere, and then inputs may also be polynomials in time: see coupling.c. */
-#include "fmu/importer/host/host.h"
+#include "fmu/importer/host/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +113,7 @@ static void forget_values(bl_fmu_values *values) {
 void bl_fmu_forget_inputs(bl_fmu_host *f) {
     forget_values(&f->direct);
     forget_values(&f->delayed);
+    if (f->exchange) bl_exchange_forget(f->exchange);
 }
 
 /* Returns an input of the block. A coupling redirects it while it computes outputs before all members have advanced. */
@@ -139,10 +140,13 @@ static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     return status;
 }
 
+int bl_fmu_set_group(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, double t) {
+    return fetch_values(b, f, g) ? put_values(f, g, t) : BL_OK;
+}
+
 int bl_fmu_set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, double t) {
     for (bl_fmu_group *g = values->groups, *end = g + values->group_count; g != end; g++) {
-        if (!fetch_values(b, f, g)) continue;
-        const int status = put_values(f, g, t);
+        const int status = bl_fmu_set_group(b, f, g, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;

@@ -572,6 +572,12 @@ class Encoder:
 
     def _minor_blocks(self) -> set[int]:
         derivatives = {n for n, (_, states) in enumerate(self.state_slots) if states}
+        # Events between ticks that change state outside the engine depend on all inputs.
+        derivatives |= {
+            n
+            for n, item in enumerate(self.flat.blocks)
+            if isinstance(item.block, ExternalBlock) and item.block.has_engine_states
+        }
         return find_minor_blocks(self.flat, self.rates, derivatives, self.order.loops)
 
     def _program(self, minor: bool) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -181,10 +181,12 @@ class Plan(AbstractDescribed):
 
     start = deprecated_alias(instantiate, "Plan.start", "Plan.instantiate")
 
-    def name_external(self) -> str:
-        """Return the external blocks as text, for a message that rejects them."""
+    def name_external(self, numbers: Collection[int] | None = None) -> str:
+        """Return the external blocks, or some of them, as text, for a message that rejects them."""
         return ", ".join(
-            f"`{self.blocks[n].path}` ({block.external_name})" for n, block in self.external.items()
+            f"`{self.blocks[n].path}` ({block.external_name})"
+            for n, block in self.external.items()
+            if numbers is None or n in numbers
         )
 
     def report(self) -> str:

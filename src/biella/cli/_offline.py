@@ -33,6 +33,7 @@ _OF_DIAGRAMS = {
 }
 _OF_FMUS = {
     "start": None,
+    "kind": None,
     "backend": "engine",
     "isolate": False,
     "timeout": None,
@@ -77,7 +78,12 @@ def add_commands(commands: Any) -> None:
     fmus.add_argument("--start", type=float, help="start time in s (default: that of the FMU)")
     fmus.add_argument(
         "--backend", choices=("engine", "fmpy", "pyfmi"), default="engine",
-        help="runner of the FMU (default: engine; fmpy supports FMI 1.0, 3.0 and model exchange)",
+        help="runner of the FMU (default: engine; fmpy also supports FMI 1.0)",
+    )  # fmt: skip
+    fmus.add_argument(
+        "--kind", choices=("cs", "me"),
+        help="co-simulation or model exchange (default: co-simulation if the FMU supports it); "
+        "model exchange also takes --solver, --tolerance and --events",
     )  # fmt: skip
     fmus.add_argument("--isolate", action="store_true", help="run the FMU in a separate process")
     fmus.add_argument("--timeout", type=float, help="with --isolate: time limit of a call in s")

@@ -9,7 +9,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from specimen import description, make_exchange, make_fmi1, make_fmi3, make_specimen
+from specimen import make_exchange, make_fmi1, make_fmi3, make_specimen
 
 from biella import (
     BiellaError,
@@ -60,10 +60,6 @@ def test_what_only_fmpy_runs_is_said(tmp_path):
     path = make_specimen(tmp_path / "s.fmu", xml=xml)
     with pytest.raises(FmuError, match=r"s.fmu is FMI 1.0: .* Use backend='fmpy'"):
         Fmu(path, validate=False)
-    exchange = description().replace("<CoSimulation", "<ModelExchange")
-    path = make_specimen(tmp_path / "e.fmu", xml=exchange)
-    with pytest.raises(FmuError, match=r"e.fmu supports model exchange only.*backend='fmpy'"):
-        Fmu(path)
 
 
 def test_model_exchange_through_fmpy_follows_the_closed_form(tmp_path):

@@ -150,6 +150,9 @@ def run(
     chosen = CASES[case]
     diagram = chosen.make()
     outputs = list(diagram.compile().outputs)
+    with diagram.compile().instantiate() as instance:
+        instance.initialize()
+        states = instance.states.tolist()
     is_exchange = kind == "me"
     exact = {"solver": "dopri5", "tolerance": 1e-11} if is_exchange else {}
     result = simulate(diagram, chosen.until, record=outputs, error_estimate=False, **exact)
@@ -157,6 +160,7 @@ def run(
     request = {
         "fmu": str(fmu), "version": version, "kind": kind, "step": STEP, "until": chosen.until,
         "outputs": outputs, "program": program, "has_events": chosen.has_events,
+        "states": states,
     }  # fmt: skip
     command = [sys.executable if importer == "biella" else python, "-m", "peers.importers"]
     answer = subprocess.run(
@@ -210,7 +214,7 @@ def print_matrix(cells: list[Cell]) -> None:
             name = f"{importer} {version}".strip() if n == 0 else ""
             table.add_row(name, case, *(found[kind].text for kind in KINDS))
         table.add_section()
-    console = Console()
+    console = Console(width=110)
     console.print(table)
     console.print(
         "= the same bits; a number: largest deviation, relative to the range of the output; "

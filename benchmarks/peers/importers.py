@@ -1,9 +1,9 @@
 """One FMU in one importer, in a process of its own: `python -m peers.importers IMPORTER REQUEST`.
 
 The request is a JSON object: `fmu`, `version` ("2.0", "3.0"), `kind` ("cs", "me"), `step`, `until`,
-`outputs`, `has_events`, and `program` for the C driver. The answer is a JSON object: `rows`, the
-outputs at every step, or `reason`, why this importer does not run such an FMU. Only the importer
-itself and the standard library are used.
+`outputs`, `has_events`, `states`, which are those at the start, and `program` for the C driver. The
+answer is a JSON object: `rows`, the outputs at every step, or `reason`, why this importer does not
+run such an FMU. Only the importer itself and the standard library are used.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def run_casadi(request: dict[str, Any]) -> Rows:
         solve = casadi.integrator(
             "solve", "cvodes", problem, times[0], times, {"reltol": TOLERANCE, "abstol": TOLERANCE}
         )
-        states = solve(x0=dae.start(dae.x()))["xf"]
+        states = solve(x0=request["states"])["xf"]
         order = [dae.y().index(name) for name in request["outputs"]]
         values = [outputs(t, states[:, n]) for n, t in enumerate(times)]
         return [[float(column[k]) for k in order] for column in values]

@@ -27,6 +27,8 @@ _TYPES = {"real": "Float64", "integer": "Int64", "boolean": "Boolean", "enumerat
 _STOPPING_KERNELS = {"stop", "playback_stopping"}
 """Kernels that may end a simulation."""
 
+_LARGEST_LIST = 10_000  # dependencies of all initial unknowns that are written out
+
 
 def describe_fmi3(contents: Contents) -> str:
     """Return the XML text."""
@@ -199,9 +201,13 @@ def _add_structure(root: ET.Element, contents: Contents) -> None:
             known = inputs + [states[i] for i in exchange.dependencies[k]]
             add("ContinuousStateDerivative", reference, known)
     unknowns = [v.reference for v in outputs] + [first + k for k in range(2 * count)]
+    parameters = [str(v.reference) for v in contents.variables if v.causality == "parameter"]
+    known = inputs + parameters
     for reference in unknowns:
-        # Without `dependencies`: on everything known, which is safe.
-        ET.SubElement(structure, "InitialUnknown", valueReference=str(reference))
+        if len(known) * len(unknowns) <= _LARGEST_LIST:  # on everything: some tools require a list
+            add("InitialUnknown", reference, known)
+        else:
+            ET.SubElement(structure, "InitialUnknown", valueReference=str(reference))
     for k in range(exchange.indicators if exchange is not None else 0):
         reference = first + 2 * count + k
         ET.SubElement(structure, "EventIndicator", valueReference=str(reference))

@@ -31,6 +31,7 @@ KIND_NAMES = {
 
 TOLERANCE = 1e-6
 """Relative tolerance that the description suggests."""
+_LARGEST_LIST = 100  # states of a dense model whose dependencies are listed
 _FOLLOWERS = ("rate_limiter", "backlash")
 
 
@@ -175,8 +176,8 @@ def _find_dependencies(model: Model) -> tuple[tuple[int, ...], ...] | None:
     if count == 0:
         return None
     pattern = find_pattern(model.flat, model.ports, model.rates, model.order, slots)
-    if not pattern.size:
-        return None
+    if not pattern.size:  # some tools require a list
+        return ((*range(count),),) * count if count <= _LARGEST_LIST else None
     firsts, rows = pattern[: count + 1], pattern[count + 1 :]
     reached: list[list[int]] = [[] for _ in range(count)]
     for column in range(count):

@@ -106,6 +106,14 @@ bl_fmu_status bl_fmu_set_states(bl_fmu *f, const double x[], size_t count) {
     return FMU_OK;
 }
 
+/* The standard sets all states together; some tools set one after another. */
+bl_fmu_status bl_fmu_set_one_state(bl_fmu *f, const bl_variable *variable, double value) {
+    double *x = f->work;
+    memcpy(x, bl_ode_states(f->engine), (size_t)f->state_count * sizeof(double));
+    x[&f->values[variable->slot] - bl_ode_states(f->engine)] = value;
+    return bl_fmu_set_states(f, x, (size_t)f->state_count);
+}
+
 bl_fmu_status bl_fmu_get_states(bl_fmu *f, double x[], size_t count) {
     if (check_count(f, x, count, f->state_count, "continuous states") != FMU_OK) return FMU_ERROR;
     if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;

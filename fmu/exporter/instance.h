@@ -161,6 +161,7 @@ bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, doubl
 double bl_fmu_time(const bl_fmu *f);
 bl_fmu_status bl_fmu_set_time(bl_fmu *f, double time);
 bl_fmu_status bl_fmu_set_states(bl_fmu *f, const double x[], size_t count);
+bl_fmu_status bl_fmu_set_one_state(bl_fmu *f, const bl_variable *variable, double value);
 bl_fmu_status bl_fmu_get_states(bl_fmu *f, double x[], size_t count);
 bl_fmu_status bl_fmu_get_nominals(bl_fmu *f, double nominals[], size_t count);
 bl_fmu_status bl_fmu_get_state_derivatives(bl_fmu *f, double dx[], size_t count);

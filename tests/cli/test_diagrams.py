@@ -25,6 +25,25 @@ def test_draw_and_export(loop, tmp_path):
     assert (tmp_path / "loop.fmu").exists()
 
 
+def test_export_for_fmi_3(loop, tmp_path, capsys):
+    fmu = tmp_path / "loop.fmu"
+    options = ["--fmi", "3", "--about", "author=A. Author", "--about", "license=MIT", "--local"]
+    assert run("export", loop, "-o", fmu, "--input", "ref", *options, "error*") == 0
+    assert run("validate", fmu) == 0
+    capsys.readouterr()
+    assert run("info", fmu, "--all") == 0
+    text = capsys.readouterr().out
+    assert "3.0, co-simulation" in text and "A. Author" in text
+    assert "local variables (1)" in text and "error.y" in text
+    for wrong, message in (
+        (["--about", "MIT"], "expects KEY=TEXT"),
+        (["--about", "autor=A"], "Did you mean `author`"),
+        (["--local", "nothing"], "no signal `nothing`"),
+    ):
+        assert run("export", loop, "-o", fmu, *wrong) != 0
+        assert message in capsys.readouterr().err
+
+
 def test_what_is_written_without_a_name_goes_to_the_current_folder(loop, tmp_path, monkeypatch):
     here = tmp_path / "here"
     here.mkdir()

@@ -366,6 +366,29 @@ def test_rows_that_are_cut_off(plan: Plan) -> None:
         assert "ragged" in refuse(write_sections(sections)), tag
 
 
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ([0], "the table of arrays is ragged"),
+        ([0, 0], "an array is outside the variables"),
+        ([-1, 2], "an array is outside the variables"),
+        ([0, INT32_MAX], "an array is outside the variables"),
+        ([INT32_MAX, 2], "an array is outside the variables"),
+        ([0, 2, 1, 2], "an array is outside the variables"),  # they overlap
+        ([0, 1000], "an array is outside the variables"),
+        ([0, 3], "the elements of an array differ"),  # inputs and an output
+    ],
+)
+def test_arrays_of_variables_that_are_not_there(arrays: list[int], message: str) -> None:
+    d = Diagram("arrays")
+    d.output("y", d.add(Gain(2.0), "k", u=d.input("u", width=2)))
+    sections = cells(d.compile())
+    sections["ARRS"] = np.array(arrays, dtype="<i4")
+    assert message in refuse(write_sections(sections))
+    sections["ARRS"] = np.array([0, 2, 2, 2], dtype="<i4")
+    assert open_plan(write_sections(sections)) == (0, "")
+
+
 def test_a_string_table_without_end(plan: Plan) -> None:
     for tag in ("KERN", "PATH", "NOTE"):
         sections = cells(plan)

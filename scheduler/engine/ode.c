@@ -126,7 +126,7 @@ static double ode_next_tick(const bl_engine *e, int64_t tick) {
 /* Puts the engine's clock at the time of the solver: after a tick, even where that is one, because nothing happens there. */
 static void ode_set_clock(bl_engine *e) {
     const double time = e->ode->memory[ODE_TIME], ticks = floor((time - e->start) / e->step);
-    e->tick = ticks > 0.0 ? (int64_t)ticks : 0;
+    e->tick = ticks > 0.0 ? (int64_t)fmin(ticks, ODE_LARGEST_TICK) : 0; /* a restored start may be anything */
     e->offset = fmin(fmax(time - ode_time_of(e, (double)e->tick), DBL_MIN), e->step * (1.0 - DBL_EPSILON));
 }
 

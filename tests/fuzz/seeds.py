@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
+import seeds_exchange
 import seeds_fmi3
 
 from biella import Diagram, Subsystem
@@ -1069,6 +1070,15 @@ def main() -> None:
     }
     files |= {f"corpus/wire/seed-{name}": content for name, content in write_wire_seeds()}
     files["corpus/plan/seed-arrays"] = with_script(seeds_fmi3.arrays(), "arrays")
+    files |= {
+        f"corpus/exchange/seed-{name}": seeds_exchange.write_script(calls)
+        for name, calls in seeds_exchange.scripts()
+    }
+    for name, diagram in (
+        ("exchange", switching("rk4")),
+        ("exchange_sampled", switching("dopri5", tolerance=1e-6)),
+    ):
+        files[f"plans/{name}/plan.bin"] = diagram.compile().with_kind(3).data
     files["plans/arrays/plan.bin"] = seeds_fmi3.arrays().data
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data

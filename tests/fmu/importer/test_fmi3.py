@@ -7,7 +7,7 @@ import pytest
 from specimen import make_fmi3
 from typed import FLAGS, TROUBLE, describe, make_typed
 
-from biella import BiellaError, BlockError, Diagram, Fmu, linearize, simulate
+from biella import BiellaError, BlockError, Diagram, Fmu, linearize, replay, run_realtime, simulate
 from biella.blocks import Convert, Gain, Step, Sum
 from biella.errors import BiellaWarning, FmuError
 
@@ -514,3 +514,18 @@ def test_a_step_is_rolled_back(typed, tmp_path):
     d.connect(b, a)
     simulate(d, 0.01, coupling="newton", extrapolation=1)
     assert calls(diary).count("step 0 0.01 1") > 1
+
+
+def test_a_real_time_run_is_replayed_to_the_bit(typed):
+    """With a parameter that changes during the run; without its diagram the FMU is missing."""
+
+    def build():
+        return loop(typed, 0.3)
+
+    with run_realtime(build(), until=0.1) as live:
+        live["f.k"] = 3.0
+        result = live.wait()
+    again = replay(result, build())
+    assert result["y"].tobytes() == again["y"].tobytes()
+    with pytest.raises(BiellaError, match=r"the run has Python blocks or FMUs, .*pass its diagram"):
+        replay(result)

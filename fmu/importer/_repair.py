@@ -315,8 +315,9 @@ def _has_size(dimension: Element, by_reference: dict[str, Element]) -> bool:
     size = dimension.get("start")
     if size is None:
         variable = by_reference.get(_number(dimension.get("valueReference") or ""))
-        scalar = variable is not None and variable.find("Dimension") is None
-        size = variable.get("start") if scalar and variable.tag == "UInt64" else None
+        if variable is None or variable.tag != "UInt64" or variable.find("Dimension") is not None:
+            return False
+        size = variable.get("start")
     return (
         size is not None and _number(size) not in ("?", "0") and not _number(size).startswith("-")
     )

@@ -69,7 +69,7 @@ def _size(description: Description, unknown: Any) -> int:
 
 def _list_states(description: Description) -> list[str]:
     """Return the names of the continuous states, in the order of their derivatives."""
-    names = []
+    names: list[str] = []
     for unknown in description.model.derivatives:
         state = unknown.variable.derivative
         name = getattr(state, "name", None) or f"∫ {unknown.variable.name}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exchange_models import NO_STEPS, STATES, TROUBLE, make_model
+from exchange_models import NO_STEPS, TROUBLE, make_model
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from biella import Diagram, Fmu, Subsystem, linearize, simulate
+from biella import Diagram, Fmu, Subsystem, linearize, replay, run_realtime, simulate, sweep
 from biella.blocks import (
     Constant,
     Convert,
@@ -329,6 +329,37 @@ def test_save_and_restore(model):
         np.testing.assert_array_equal(other.values, first)
 
 
+def test_sweep(model):
+    """The number of bounces in 2 s grows with the restitution, in closed form."""
+    d = Diagram("ball", step=0.01, solver="rk4")
+    d.add(Fmu(model("BALL"), parameters={"e": 0.5}), name="ball")
+    cases = [0.3, 0.5, 0.7, 0.9]
+    found = sweep(d, 2.0, {"ball.e": cases}, lambda r: r["ball.bounces"][-1])
+    expected = [int(np.sum(bounce_times(20, e=e) <= 2.0)) for e in cases[2:]]
+    assert [int(n) for n in found][2:] == expected
+
+
+def test_real_time_and_replay(model):
+    """A real-time run with an FMU gives the numbers of a simulation, and so does its replay."""
+    d = Diagram("ball", step=0.01, solver="rk4")
+    d.add(Fmu(model("BALL")), name="ball")
+    live = run_realtime(d, 0.7).wait()
+    expected = simulate(d, 0.7)
+    for name in ("ball.h", "ball.bounces"):
+        np.testing.assert_array_equal(live[name], expected[name])
+    repeated = replay(live, d)
+    np.testing.assert_array_equal(repeated["ball.h"], live["ball.h"])
+    with pytest.raises(BiellaError, match="pass its diagram"):
+        replay(live)
+
+
+def test_an_exported_fmu_cannot_contain_it(model, tmp_path):
+    d = Diagram("ball", step=0.01)
+    d.add(Fmu(model("BALL")), name="ball")
+    with pytest.raises(BiellaError, match="external FMU"):
+        d.export_fmu(tmp_path / "exported.fmu")
+
+
 def test_a_state_that_cannot_be_saved(model, version):
     path = model("BALL", NO_STEPS[version])
     d = Diagram("ball", step=0.01)
@@ -443,4 +474,3 @@ def test_options_of_co_simulation_are_refused(model):
         Fmu(path, isolate=True)
     with pytest.raises(FmuError, match=r"does not support co-simulation.*kind='me'"):
         Fmu(path, kind="cs")
-    assert STATES

@@ -59,7 +59,7 @@ def test_fmpy_runs_the_chosen_kind(both):
 
 def test_a_kind_that_does_not_exist(both):
     with pytest.raises(DiagramError, match="`kind` must be 'cs', 'me' or None"):
-        Fmu(both, kind="model exchange")
+        Fmu(both, kind="model exchange")  # type: ignore[arg-type]
 
 
 def test_the_command_line_integrates_model_exchange(both):

@@ -26,7 +26,7 @@ from ._archive import Folder, provide_binary, require_single_instance
 from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
 from ._interface import Description, Interface
 from ._options import Options
-from ._variables import BOOLEAN, INTEGER, REAL, Group, Scalar
+from ._variables import BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
@@ -137,6 +137,9 @@ class FmpySession(AbstractSnapshots):
                 self._try(self.fmu.setTime, t)
             self._set(self.direct)
         values = self.outputs.read(self._try, self.fmu)
+        for scalar, place in self.outputs.texts:
+            (text,) = self._try(self.fmu.getString, [scalar.reference])
+            values[place] = self.values.number(place, text)
         self._warn_of_inexact(values)
         self.values.set_outputs([float(value) for value in values])
 
@@ -373,7 +376,12 @@ class FmpySession(AbstractSnapshots):
     # -- values
 
     def _set(self, table: _Table) -> None:
-        table.write(self._try, self.fmu, self.values.inputs)
+        values = self.values.inputs
+        table.write(self._try, self.fmu, values)
+        for scalar, place in table.texts:
+            text = self.values.text(values[place])
+            if text is not None:
+                self._try(self.fmu.setString, [scalar.reference], [text])
 
     def _set_parameters(self) -> None:
         self.parameters.write(self._try, self.fmu, self.values.parameters)
@@ -448,13 +456,17 @@ class _Table:
     ) -> None:
         self.rows: dict[str, tuple[list[tuple[Scalar, int]], type]] = {}
         self.wide: list[tuple[int, str]] = []
+        self.texts: list[tuple[Scalar, int]] = []
+        """Strings, which are not among the rows."""
         self.count = sum(group.width for group in groups)
         self.starts: dict[int, list[float]] = {}
         place = 0
         for group in groups:
             used = (group.first.causality == "structuralParameter") == structural
             for scalar in group.scalars:
-                if used and (wanted(group) or starts):
+                if scalar.type == STRING and wanted(group):
+                    self.texts.append((scalar, place))
+                elif used and (wanted(group) or starts):
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
                     scalars, _ = self.rows.setdefault(scalar.fmi_type, ([], kind))
                     scalars.append((scalar, place))

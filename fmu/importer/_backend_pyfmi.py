@@ -16,7 +16,7 @@ from ...scheduler.engine._engine import (
 from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
 from ._interface import Description, Interface
 from ._options import Options
-from ._variables import Group
+from ._variables import Group, text_places
 
 _WARNING, _DISCARD = 1, 2
 _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # kinds of status in FMI 2.0
@@ -72,6 +72,8 @@ class PyfmiSession(AbstractSnapshots):
             if group in direct
         ]
         self.output_names = _names(block.interface.outputs)
+        self.text_inputs = text_places(block.interface.inputs)
+        self.text_outputs = text_places(block.interface.outputs)
         self.parameters = [
             (s.name, None if s.name in block.interface.given else start)
             for group in block.interface.parameters
@@ -113,9 +115,12 @@ class PyfmiSession(AbstractSnapshots):
         self._tune()
         values = self.values.inputs
         for n, name in self.direct if self.ended is None else ():  # after that nothing may be set
-            self._try(self.fmu.set, name, values[n])
+            self._set(name, values[n], n in self.text_inputs)
         read = self._try(self.fmu.get, self.output_names) if self.output_names else []
-        self.values.set_outputs([float(value[0]) for value in read])
+        self.values.set_outputs([
+            self.values.number(n, value[0]) if n in self.text_outputs else float(value[0])
+            for n, value in enumerate(read)
+        ])  # fmt: skip
 
     def begin(self, t: float) -> bool:
         """End the initialization; return whether it had not ended before."""
@@ -207,8 +212,14 @@ class PyfmiSession(AbstractSnapshots):
         self.tuned = now
 
     def _set_inputs(self) -> None:
-        for name, value in zip(self.input_names, self.values.inputs, strict=True):
-            self._try(self.fmu.set, name, value)
+        for n, (name, value) in enumerate(zip(self.input_names, self.values.inputs, strict=True)):
+            self._set(name, value, n in self.text_inputs)
+
+    def _set(self, name: str, value: float, is_text: bool) -> None:
+        """Set an input; a string that nothing was written to keeps its start value."""
+        text = self.values.text(value) if is_text else None
+        if text is not None or not is_text:
+            self._try(self.fmu.set, name, text if is_text else value)
 
     def _leave_initialization(self) -> None:
         if self.first:

@@ -15,8 +15,10 @@ from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import EVERY_TICK, periodic
 from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...blocks.external._python import PythonBlock
+from ...errors import FmuError
 from ...scheduler.compile.plan._plan import slots_of
 from ...scheduler.engine._engine import Instance
+from ...scheduler.engine._library import contract
 from ._interface import Description, Interface
 from ._options import Options
 
@@ -134,6 +136,7 @@ class Values:
         count = sum(group.width for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
         self._tunable = self._p[: block.interface.tunable]
+        self._writers: dict[int, int] = {}
 
     @property
     def inputs(self) -> Array:
@@ -142,6 +145,32 @@ class Values:
         pointer = values.ctypes.data_as(POINTER(c_double))
         self._instance.library.bl_inputs(self._instance.handle, self._number, pointer)
         return values
+
+    def text(self, number: float) -> str | None:
+        """Return the text of a signal that is a string; None: nothing was written to it."""
+        if number == 0.0:
+            return None
+        text = self._instance.library.bl_string_read(self._instance.handle, number)
+        if text is None:
+            raise FmuError(
+                "a string of a signal is not available any more: its writer has changed it "
+                f"{contract.BL_STRINGS_KEPT} times since, or the state was saved by another run."
+            )
+        return str(text.decode(errors="replace"))
+
+    def number(self, place: int, text: str | bytes | None) -> float:
+        """Return the number of a text for the output at `place` among all values of outputs."""
+        library, handle = self._instance.library, self._instance.handle
+        if place not in self._writers:
+            self._writers[place] = int(library.bl_string_open(handle))
+        data = text.encode() if isinstance(text, str) else text or b""
+        number = float(library.bl_string_write(handle, self._writers[place], data))
+        if number == 0.0:
+            raise FmuError(
+                f"an output string has {len(data)} bytes; signals can hold up to "
+                f"{contract.BL_STRING_SIZE - 1}."
+            )
+        return number
 
     @property
     def input_derivatives(self) -> Array | None:

@@ -8,7 +8,8 @@ Each call is one request and one reply through the worker's standard input and o
 The operations are those that the engine calls a block with, whatever the version of FMI and the
 backend: L(oad), I(nitialize), O(utput), B(egin, the end of initialization), A(dvance), D (advance
 with derivatives of inputs), C (accept a step), K(eep) and P(ut back) a snapshot, S(ave), R(estore),
-Q(uit).
+W(arning), Q(uit). Strings are sent as JSON: T, those of inputs, before a request that uses them,
+and U, those of outputs, after their numbers.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ._archive import sweep
 from ._backend_python import AbstractCalledFmu, Values
 from ._interface import Description
 from ._kinds import is_exchange
+from ._variables import text_places
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")
@@ -131,6 +133,9 @@ class IsolatedSession:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self._in_call = self._started = False
+        self.text_inputs = text_places(block.interface.inputs)
+        self.text_outputs = text_places(block.interface.outputs)
+        self._sent: dict[int, str | None] = {}
         try:
             self._call(b"L", payload=block.order(), extra=_START_SECONDS)
         except BaseException:
@@ -144,7 +149,12 @@ class IsolatedSession:
 
     def output(self, t: float) -> None:
         """Ask for the outputs."""
-        self.values.set_outputs(np.frombuffer(self._call(b"O", t, payload=self._present())))
+        outputs = np.frombuffer(self._call(b"O", t, payload=self._present())).copy()
+        if self.text_outputs:
+            texts = json.loads(self._call(b"U"))
+            for place, text in zip(self.text_outputs, texts, strict=True):
+                outputs[place] = self.values.number(place, text)
+        self.values.set_outputs(outputs)
 
     def begin(self, t: float) -> bool:
         """End the initialization; return whether it had not ended before."""
@@ -205,7 +215,13 @@ class IsolatedSession:
             warnings.warn(message, BiellaWarning, stacklevel=3)
 
     def _present(self) -> bytes:
-        return self.values.tunable.tobytes() + self.values.inputs.tobytes()
+        inputs = self.values.inputs
+        if self.text_inputs:  # their numbers mean nothing in the other process
+            texts = {place: self.values.text(inputs[place]) for place in self.text_inputs}
+            if texts != self._sent:
+                self._call(b"T", payload=json.dumps(list(texts.values())).encode())
+                self._sent = texts
+        return self.values.tunable.tobytes() + inputs.tobytes()
 
     def _pipe(self, name: str) -> IO[bytes]:
         pipe = getattr(self.process, name)

@@ -25,6 +25,7 @@ from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ...scheduler.engine._library import contract
 from ._fmu import Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
+from ._variables import text_places
 
 _OPERATIONS = {
     b"I": contract.BL_OP_INIT,
@@ -57,12 +58,26 @@ class Worker:
         self.first = int(record["p_first"])
         self.inputs = [p.slot + k for p in info.inputs for k in range(p.width)]
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
+        self.text_outputs = text_places(block.interface.outputs)
+        writer = self.instance.library.bl_string_open
+        self.texts: dict[int, tuple[int, float]] = {
+            place: (int(writer(self.instance.handle)), 0.0)
+            for place in text_places(block.interface.inputs)
+        }
+        """Of inputs that are strings: their writers in this process, and their numbers."""
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
         values = self.instance.values
         if op == b"W":
             return self._warning().encode()
+        if op == b"T":
+            self._note_texts(json.loads(payload))
+            return b""
+        if op == b"U":
+            return json.dumps(
+                [self._text(values[self.outputs[k]]) for k in self.text_outputs]
+            ).encode()
         if op == b"S":
             return self.instance.external[0].save()
         if op == b"R":
@@ -76,6 +91,8 @@ class Worker:
         values[self.first : self.first + tuned] = numbers[:tuned]
         if op in _HAS_INPUTS:
             values[self.inputs] = numbers[tuned:]
+            for place, (_, number) in self.texts.items():
+                values[self.inputs[place]] = number
         library, handle = self.instance.library, self.instance.handle
         if op == b"D":
             pointer = np.array(derivatives).ctypes.data_as(POINTER(c_double))
@@ -86,6 +103,18 @@ class Worker:
         if op == b"B":
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
+
+    def _note_texts(self, texts: list[str | None]) -> None:
+        """Give the strings of inputs numbers in this process; none: nothing was written."""
+        library, handle = self.instance.library, self.instance.handle
+        for (place, (writer, _)), text in zip(list(self.texts.items()), texts, strict=True):
+            data = None if text is None else text.encode()
+            number = 0.0 if data is None else library.bl_string_write(handle, writer, data)
+            self.texts[place] = writer, float(number)
+
+    def _text(self, number: float) -> str:
+        text = self.instance.library.bl_string_read(self.instance.handle, number)
+        return (text or b"").decode(errors="replace")
 
     def _warning(self) -> str:
         """Return the warning of the block about the run; empty: none."""

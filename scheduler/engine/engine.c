@@ -747,6 +747,7 @@ void bl_close(bl_engine *e) {
     if (!e) return;
     for (int32_t k = 0; e->kernels && k < e->block_count; k++)
         if (e->kernels[k] && e->kernels[k]->close) e->kernels[k]->close(&e->blocks[k]);
+    bl_close_strings(e);
     for (bl_chunk *chunk = e->chunks; chunk;) {
         bl_chunk *next = chunk->next;
         free(chunk);

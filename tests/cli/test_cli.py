@@ -123,7 +123,7 @@ def test_json_is_all_that_is_printed(tmp_path, capsys, monkeypatch):
         ),
     ],
 )
-def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys, text, message):
+def test_a_mistake_in_the_users_own_file_is_reported_with_its_line(tmp_path, capsys, text, message):
     file = tmp_path / "mine.py"
     file.write_text(text)
     assert cli.main(["check", str(file)]) == 1
@@ -141,7 +141,7 @@ def test_a_mistake_in_the_users_own_file_is_told_with_its_line(tmp_path, capsys,
         ("from biella import Fmu\nFmu('a.fmu', parmeters={})", "parameters"),
     ],
 )
-def test_a_name_that_is_not_there_is_told_with_what_was_meant(tmp_path, capsys, text, meant):
+def test_a_name_that_is_not_there_is_reported_with_what_was_meant(tmp_path, capsys, text, meant):
     file = tmp_path / "mine.py"
     file.write_text(text)
     assert run("check", file) == 1

@@ -57,13 +57,13 @@ def test_the_file_may_import_what_is_beside_it(file, tmp_path):
         (b"x = 1\0", "model.py"),
     ],
 )
-def test_a_mistake_is_told_by_its_line(file, text, message):
+def test_a_mistake_is_reported_by_its_line(file, text, message):
     with pytest.raises(BiellaError, match=message) as caught:
         load_diagram(file(text))
     assert "line None" not in str(caught.value)
 
 
-def test_a_mistake_in_another_file_is_told_by_the_line_that_led_there(file, tmp_path):
+def test_a_mistake_in_another_file_is_reported_by_the_line_that_led_there(file, tmp_path):
     (tmp_path / "helper_of_it.py").write_text("def make():\n    raise ValueError('deep')\n")
     with pytest.raises(BiellaError, match=r"model.py`, line 4: ValueError: deep"):
         load_diagram(file("import helper_of_it\ndef diagram(): helper_of_it.make()"))

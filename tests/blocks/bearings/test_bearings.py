@@ -52,7 +52,7 @@ def test_number_of_a_contact_set_to_nonsense_is_named():
 
 @pytest.mark.parametrize("length", ["30 mm", None])
 @pytest.mark.parametrize("options", [{"grooves": [(0.0, 0.1)]}, {"bush": [0.0, 0.0, 0.0]}])
-def test_bad_dimensions_of_a_finite_film_are_told_before_anything_else(length, options):
+def test_bad_dimensions_of_a_finite_film_are_reported_before_anything_else(length, options):
     with pytest.raises(DiagramError, match="`length` of FiniteBearing must be positive, in m"):
         FiniteBearing(R, length, C, MU, **options)
 

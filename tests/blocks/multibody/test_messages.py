@@ -15,37 +15,11 @@ from biella.blocks import Ramp, ShortBearing
 from biella.blocks.multibody import Body, Input, Joint, Table, mechanisms
 from biella.scheduler.engine._engine import DIAGNOSTIC_RUN, Instance
 
+from .quadrangle import quadrangle
+
 pytestmark = pytest.mark.engine
 
 ENERGIES = ["kinetic_energy", "potential_energy"]
-
-
-def quadrangle(coupler: float = 1.0, *, spins: tuple[float, float, float] = (0, 0, 0)) -> System:
-    """Make a square of bars of 1 m on the ground, with a coupler of any length.
-
-    A coupler of more than 3 m cannot be closed: what is missing is what it is longer than that.
-    """
-    s = System("quadrangle", planar=True)
-    up = np.pi / 2
-    left = s.body(
-        "left", mass=1, inertia=0.1, position=(0, 0), rotation=up, angular_velocity=spins[0]
-    )
-    right = s.body(
-        "right", mass=1, inertia=0.1, position=(1, 0), rotation=up, angular_velocity=spins[1]
-    )
-    bar = s.body(
-        "coupler",
-        mass=1,
-        inertia=0.1,
-        position=(0, 1),
-        velocity=(-spins[0], 0),
-        angular_velocity=spins[2],
-    )
-    s.revolute("foot_a", s.ground.marker("a", (0, 0)), left.marker("foot", (0, 0)))
-    s.revolute("foot_b", s.ground.marker("b", (1, 0)), right.marker("foot", (0, 0)))
-    s.revolute("top_a", left.marker("top", (1, 0)), bar.marker("a", (0, 0)))
-    s.revolute("top_b", bar.marker("b", (coupler, 0)), right.marker("top", (1, 0)))
-    return s
 
 
 def equal_crank(longer: float) -> System:
@@ -103,7 +77,7 @@ def test_a_length_that_closes_far_from_the_given_pose_is_found():
     assert result["plant"].max() < 1e-10
 
 
-def test_angles_are_told_in_radians():
+def test_angles_are_reported_in_radians():
     """Two hinges on one door whose axes differ by 0.3 rad: the second stays open by that."""
 
     def door() -> System:
@@ -221,7 +195,7 @@ def test_what_was_seen_belongs_to_the_state():
     assert texts[0] == texts[1]
 
 
-def test_an_fmu_warns_of_coarse_steps_when_it_ends(tmp_path, run_fmu):
+def test_an_fmu_warns_of_large_steps_when_it_ends(tmp_path, run_fmu):
     path = diagram(equal_crank(1e-4), step=2e-3).export_fmu(
         tmp_path / "crank.fmu", outputs=["plant.closure"]
     )
@@ -258,7 +232,7 @@ def test_a_driver_that_jumps_is_no_error_of_the_step():
     assert result["plant.converged"].min() == 1.0
 
 
-def test_rest_in_a_singular_position_is_no_motion_that_could_be_coarse():
+def test_rest_in_a_singular_position_gives_no_warning_of_large_steps():
     """Bars that lie flat, held by a driver: what closing does to rounding is not told of.
 
     There the coupler and the right bar may turn about `foot_b` together, so that its angle is kept.

@@ -129,7 +129,7 @@ def test_a_fallback_of_the_solver_is_one_warning_at_the_end(open_fmu):
     assert listener.heard == [(1, WARNING)]
 
 
-def test_a_run_that_ends_itself_is_told_as_a_discarded_step(open_fmu):
+def test_a_run_that_ends_itself_is_reported_as_a_discarded_step(open_fmu):
     listener = Listener(open_fmu, False)
     listener.slave.start(u=9.0)
     with pytest.raises(Exception, match="status 2"):

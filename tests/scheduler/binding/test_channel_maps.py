@@ -74,7 +74,7 @@ def test_the_two_sides_of_a_device_are_apart(maps):
     assert tie(maps, device, "x", path="b.y", incoming=False) and maps.said == []
 
 
-def test_another_scale_is_told_with_what_to_write(maps):
+def test_another_scale_is_reported_with_what_to_write(maps):
     """0.01 bar a count, limits of 0 and 5 bar: in Pa, 1000 a count, limits of 0 and 500000."""
     channel = Channel(
         "p", unit=parse_unit("bar"), scale=0.01, offset=1.0, low=0.0, high=5.0, safe=(1.0,)
@@ -87,7 +87,7 @@ def test_another_scale_is_told_with_what_to_write(maps):
     ]
 
 
-def test_another_dimension_is_told_with_the_channels_that_would_fit(maps):
+def test_another_dimension_is_reported_with_the_channels_that_would_fit(maps):
     device = entry(Channel("v", unit=parse_unit("m/s")), Channel("f", unit=parse_unit("N")))
     assert tie(maps, device, "v", port=Port("u", unit="N")) is None
     assert maps.said == ["`pid.u` is in N, but channel `card.v` in m/s. Did you mean `f`?"]

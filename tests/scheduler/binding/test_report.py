@@ -58,7 +58,7 @@ def test_a_good_binding_is_shown_as_a_table(files, capsys):
     ]
 
 
-def test_problems_are_all_told_and_the_exit_code_is_1(files, capsys):
+def test_all_problems_are_reported_and_the_exit_code_is_1(files, capsys):
     (files / "rig.toml").write_text(RIG.replace("delay", "dely").replace("pair =", "pear ="))
     assert cli.main(["bind", "loop.py", "rig.toml", "--check"]) == 1
     error = capsys.readouterr().err

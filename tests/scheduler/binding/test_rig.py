@@ -19,7 +19,7 @@ from .speed_loop import GOOD, diagram
 pytestmark = pytest.mark.engine
 
 
-def test_bad_toml_is_told_with_its_line(check):
+def test_bad_toml_is_reported_with_its_line(check):
     with pytest.raises(
         BindingError, match=r"rig.toml` is not TOML: .*line 13.*'limits = -40, 40\]'"
     ):
@@ -103,7 +103,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
         ("double", "Each line must be a [table] or one key = value."),
     ],
 )
-def test_bad_toml_is_told_with_what_is_usually_behind_it(tmp_path, line, advice):
+def test_bad_toml_is_reported_with_what_is_usually_behind_it(tmp_path, line, advice):
     file = tmp_path / "rig.toml"
     file.write_text(f"[devices.board]\nbaud = 115200\n{line}\nport = 'x'\n")
     with pytest.raises(BindingError, match="is not TOML") as caught:
@@ -168,7 +168,7 @@ def test_values_of_enumerations_are_given_by_name(tmp_path):
         ),
     ],
 )
-def test_names_that_do_not_fit_are_told(tmp_path, old, new, message):
+def test_names_that_do_not_fit_are_reported(tmp_path, old, new, message):
     assert old in NAMED
     (tmp_path / "rig.toml").write_text(NAMED.replace(old, new))
     problems = check_binding(machine_diagram(), tmp_path / "rig.toml").problems

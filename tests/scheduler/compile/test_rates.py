@@ -119,7 +119,7 @@ def test_rates_are_inherited_from_what_feeds_a_block():
         (0.00314159265, r"0\.003 s or 0\.004 s would fit\.$"),
     ],
 )
-def test_a_period_that_does_not_fit_is_told_with_a_step_that_does(period, advice):
+def test_a_period_that_does_not_fit_is_reported_with_a_step_that_does(period, advice):
     d = Diagram(step=1e-3)
     d.connect(d.add(Constant(1.0)), d.add(UnitDelay(), name="u", period=period))
     with pytest.raises(DiagramError, match=advice):

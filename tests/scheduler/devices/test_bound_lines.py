@@ -84,13 +84,13 @@ def test_lines_of_text_go_both_ways(ticks, serial):
     assert run.bound.devices[0].counts["corrupt"] == 1
 
 
-def test_a_port_that_is_not_there_is_told_and_other_devices_are_closed(tmp_path):
+def test_a_port_that_is_not_there_is_reported_and_other_devices_are_closed(tmp_path):
     table = rig(driver="serial", port=str(tmp_path / "none"))
     with pytest.raises(DeviceError, match=r"the device `board` cannot be opened: .*none"):
         open_binding(loop(3.0), table)
 
 
-def test_a_device_that_never_speaks_is_told_with_what_to_look_at(udp):
+def test_a_device_that_never_speaks_is_reported_with_what_to_look_at(udp):
     table = rig(driver="udp", host=udp.host, port=udp.port)
     with pytest.raises(
         DeviceError, match=r"is lost.*No frame was ever received: check that the device.*'hold'"

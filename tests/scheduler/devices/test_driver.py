@@ -361,7 +361,7 @@ class Refusing(Card):
         raise OSError("no card number 7")
 
 
-def test_a_driver_that_cannot_be_opened_is_told_and_others_are_closed(install):
+def test_a_driver_that_cannot_be_opened_is_reported_and_others_are_closed(install):
     install(Card)
     table = rig()
     table["devices"]["other"] = {"driver": "missing", "serial": 1, "receive": {"a": {}}}

@@ -44,17 +44,17 @@ def test_values_are_read_by_their_kind():
         ({"baud": 9600}, "baud"),
     ],
 )
-def test_each_wrong_value_is_told_under_its_key_and_the_rest_is_read(table, key):
+def test_each_wrong_value_is_reported_under_its_key_and_the_rest_is_read(table, key):
     values, said = read({"port": "x", **table})
     assert list(said) == [key]
     assert key not in KNOWN or values[key] == KNOWN[key].default
 
 
-def test_a_missing_option_is_told_with_what_it_is():
+def test_a_missing_option_is_reported_with_what_it_is():
     assert "a name such as COM3" in read({})[1]["port"]
 
 
-def test_a_misspelled_choice_is_told_with_the_one_that_is_near():
+def test_a_misspelled_choice_is_reported_with_the_one_that_is_near():
     assert "slow" in read({"port": "x", "mode": "slwo"})[1]["mode"]
 
 

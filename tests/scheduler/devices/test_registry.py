@@ -53,7 +53,7 @@ def test_one_that_cannot_be_used_says_why(points, name, why):
     assert kind is None and f"`{name}`" in problem and why in problem
 
 
-def test_an_unknown_name_is_told_with_those_that_there_are():
+def test_an_unknown_name_is_reported_with_those_that_there_are():
     kind, problem = find_driver("serail")
     assert kind is None and "serial" in problem and "loopback" in problem
 

@@ -14,7 +14,7 @@ from biella.scheduler.engine._growth import explain_growth
 pytestmark = pytest.mark.engine
 
 
-def test_a_stiff_diagram_that_overflows_is_told_with_step_and_solver():
+def test_a_stiff_diagram_that_overflows_is_reported_with_step_and_solver():
     """x' = -1e4 x in a loop of blocks, none of which is stiff by itself."""
     d = Diagram("stiff", step=1e-2)
     d.connect(d.add(Integrator(1.0), name="x"), d.add(Gain(-1e4), name="k"))
@@ -41,7 +41,7 @@ def explain(d: Diagram) -> str:
         return explain_growth(instance)
 
 
-def test_an_unstable_diagram_is_told_with_its_time_constant():
+def test_an_unstable_diagram_is_reported_with_its_time_constant():
     """x' = 5 x grows with a time constant of 1/5 s, whatever the step."""
     assert re.search(r"unstable at the start: .* time constant of 0\.2 s", explain(feedback(5.0)))
     with pytest.raises(BlockError, match=r"unstable at the start.*Check gains and signs"):

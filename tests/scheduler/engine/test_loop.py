@@ -146,7 +146,7 @@ def test_a_singular_loop_is_named_once(block, why):
         ("2/(u + 1)", 1.0, [-2.0]),
     ],
 )
-def test_several_solutions_are_told_with_the_one_that_is_taken(formula, taken, others):
+def test_several_solutions_are_reported_with_the_one_that_is_taken(formula, taken, others):
     result, (text,) = loop_warnings(ring(Expression(formula)))
     assert result["f"][0] == pytest.approx(taken, abs=1e-9)
     found = re.search(

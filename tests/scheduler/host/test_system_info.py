@@ -116,7 +116,7 @@ def test_isolated_processors(root, text, expected):
     assert info.find_isolated(root({"sys/devices/system/cpu/isolated": text})) == expected
 
 
-def test_processors_that_slow_down_are_told(root):
+def test_processors_that_slow_down_are_reported(root):
     cpus = "sys/devices/system/cpu"
     files = {f"{cpus}/cpu{k}/cpufreq/scaling_governor": "performance" for k in range(2)}
     fact = find(info._look_at_processors(root(files)), "frequency governor")
@@ -127,7 +127,7 @@ def test_processors_that_slow_down_are_told(root):
 
 
 @pytest.mark.parametrize(("load", "told"), [(0.1, False), (0.9, True)])
-def test_a_busy_machine_is_told(root, load, told):
+def test_a_busy_machine_is_reported(root, load, told):
     text = f"{load * (os.cpu_count() or 1):.2f} 0.1 0.1 1/100 999\n"
     fact = find(info._look_at_processors(root({"proc/loadavg": text})), "load now")
     assert bool(fact.advice) == told
@@ -166,7 +166,7 @@ def test_can_interfaces_are_found_by_their_type(root):
 
 
 @pytest.mark.engine
-def test_on_an_empty_machine_everything_is_told_that_can_be(tmp_path):
+def test_on_an_empty_machine_everything_is_reported_that_can_be(tmp_path):
     facts = info.examine(tmp_path)
     assert {fact.topic for fact in facts} >= {"system", "packages", "engine"}
     assert all(fact.value for fact in facts)

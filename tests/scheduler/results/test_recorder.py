@@ -306,7 +306,7 @@ except ResultError as error:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_fills_at_the_end_is_told_by_close(tmp_path: Path) -> None:
+def test_a_disk_that_fills_at_the_end_is_reported_by_close(tmp_path: Path) -> None:
     done = run_script(f"""
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 r = Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])

@@ -81,7 +81,7 @@ def test_a_pose_that_an_input_chooses_is_left_to_the_run():
     assert s.block().inputs
 
 
-def test_a_distance_that_cannot_be_reached_is_told_in_meters():
+def test_a_distance_that_cannot_be_reached_is_reported_in_meters():
     s = System("rods", (0, 0, -G))
     bob = s.body("bob", mass=1, inertia=1, position=(1, 0, 0), free=True)
     for name, x in (("left", 0.0), ("right", 5.0)):

@@ -4,41 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from biella import BiellaWarning, Diagram, System, simulate
 from biella.blocks.multibody import mechanisms
 
 pytestmark = pytest.mark.engine
-
-
-def quadrangle(coupler: float = 1.0, *, spins: tuple[float, float, float] = (0, 0, 0)) -> System:
-    """Make a square of bars of 1 m on the ground, with a coupler of any length.
-
-    A coupler of more than 3 m cannot be closed: what is missing is what it is longer than that.
-    """
-    s = System("quadrangle", planar=True)
-    up = np.pi / 2
-    left = s.body(
-        "left", mass=1, inertia=0.1, position=(0, 0), rotation=up, angular_velocity=spins[0]
-    )
-    right = s.body(
-        "right", mass=1, inertia=0.1, position=(1, 0), rotation=up, angular_velocity=spins[1]
-    )
-    bar = s.body(
-        "coupler",
-        mass=1,
-        inertia=0.1,
-        position=(0, 1),
-        velocity=(-spins[0], 0),
-        angular_velocity=spins[2],
-    )
-    s.revolute("foot_a", s.ground.marker("a", (0, 0)), left.marker("foot", (0, 0)))
-    s.revolute("foot_b", s.ground.marker("b", (1, 0)), right.marker("foot", (0, 0)))
-    s.revolute("top_a", left.marker("top", (1, 0)), bar.marker("a", (0, 0)))
-    s.revolute("top_b", bar.marker("b", (coupler, 0)), right.marker("top", (1, 0)))
-    return s
 
 
 def diagram(system: System, *outputs: str, step: float = 1e-3, **options: Any) -> Diagram:
@@ -58,7 +29,7 @@ def diagram(system: System, *outputs: str, step: float = 1e-3, **options: Any) -
         (1e-2, {"mode": "internal", "integrator": "implicit"}, None),
     ],
 )
-def test_a_step_too_large_for_rk4_is_told_with_one_that_holds(step, options, told):
+def test_a_step_too_large_for_rk4_is_reported_with_one_that_holds(step, options, told):
     """McPherson's tire damper: stable up to 1.30 ms, see
     tests/blocks/multibody/kernel/steps/test_implicit.py."""
     d = diagram(mechanisms.mcpherson(), step=step, **options)

@@ -101,7 +101,7 @@ def test_a_result_without_poses_is_reported() -> None:
         poses_from_result(system, Result.from_arrays(motion.times, signals))
 
 
-def test_bad_targets_are_told_before_any_work(tmp_path: Path) -> None:
+def test_bad_targets_are_reported_before_any_work(tmp_path: Path) -> None:
     system = mechanisms.slider_crank()
     with pytest.raises(DiagramError, match=r"cannot draw to `a.bmp`: .* extensions png, svg, pdf"):
         draw(system, tmp_path / "a.bmp")

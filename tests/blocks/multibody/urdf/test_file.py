@@ -75,7 +75,7 @@ def test_a_wrong_file_is_reported_by_line(tmp_path: Path, case: str) -> None:
         System.from_urdf(write(tmp_path, DOUBLE.replace(old, new)))
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = DOUBLE.replace('<mass value="2"/>', "").replace('"continuous"', '"hinge"')
     with pytest.raises(DiagramError) as caught:
         System.from_urdf(write(tmp_path, text))

@@ -35,7 +35,7 @@ def test_a_signal_is_found_by_its_path_its_block_and_its_name_as_an_output(plan)
 
 
 @pytest.mark.parametrize(("name", "near"), [("plan", "`plant`"), ("twice.x", "`twice.y`")])
-def test_an_unknown_signal_is_told_with_the_nearest(plan, name, near):
+def test_an_unknown_signal_is_reported_with_the_nearest(plan, name, near):
     with pytest.raises(BiellaError, match=f"no signal `{name}`. Did you mean .*{near}"):
         plan.find_signal(name)
 

@@ -766,7 +766,7 @@ def test_a_realtime_run_ends_with_safe_values_on_the_wire(end, way):
     wait_for(lambda: end.read() == b"" and end.has_ended)
 
 
-def test_a_device_that_is_never_there_is_told_with_what_to_look_at(end):
+def test_a_device_that_is_never_there_is_reported_with_what_to_look_at(end):
     end.listener.close()
     with pytest.raises(
         DeviceError,

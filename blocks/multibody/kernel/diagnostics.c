@@ -8,7 +8,6 @@
 #include "blocks/multibody/kernel/multibody.h"
 
 enum {
-    MB_NAME_SIZE = 64,
     MB_NAMED_GAPS = 3, /* longer lists are not useful */
     MB_SEARCH_LIMIT = 2000,
 };
@@ -32,7 +31,7 @@ typedef struct {
 static double gap_size(mb_gap gap) { return fmax(gap.length, gap.angle); }
 
 /* Cut where it is too long, but not inside a character of UTF-8. */
-static void joint_name(const mb_view *m, int32_t number, char *out) {
+void mb_joint_name(const mb_view *m, int32_t number, char *out) {
     const int32_t *letter = m->names;
     for (; number > 0; letter++) number -= *letter == 0;
     int n = 0;
@@ -120,7 +119,7 @@ static void log_joints(const bl_block *b, const mb_view *m, const mb_named_gap *
                        const char *rate) {
     for (int n = 0; n < MB_NAMED_GAPS && gap_size(gaps[n].gap) > 1e-2 * gap_size(gaps[0].gap); n++) {
         char name[MB_NAME_SIZE];
-        joint_name(m, gaps[n].joint, name);
+        mb_joint_name(m, gaps[n].joint, name);
         bl_log(b, "%s`%s` %s ", n > 0 ? ", " : "", name, verb);
         log_gap(b, gaps[n].gap, rate);
     }
@@ -204,7 +203,7 @@ int mb_fail_assembly(bl_block *b, mb_view *m, double t, const double *q, const d
 
 /* Elements have their names after those of the closures. */
 static void force_name(const mb_view *m, int32_t number, char *out) {
-    joint_name(m, m->link_count + m->cut_count + number, out);
+    mb_joint_name(m, m->link_count + m->cut_count + number, out);
 }
 
 void mb_describe_event(const bl_block *b, const mb_view *m, int32_t crossing, char *text, size_t size) {
@@ -281,7 +280,7 @@ static int32_t after_forces(const mb_view *m) { return m->link_count + m->cut_co
 int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number) {
     char name[MB_NAME_SIZE];
     const mb_body_data *body = &m->body[number];
-    joint_name(m, after_forces(m) + number, name);
+    mb_joint_name(m, after_forces(m) + number, name);
     if (!(body->mass >= 0.0))
         return bl_log_error(b, "body `%s` has mass %.6g kg: it must not be negative.", name, body->mass);
     return bl_log_error(b, "body `%s` has a negative moment of inertia, about its center of mass: no body has.", name);
@@ -289,7 +288,7 @@ int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number) {
 
 int mb_fail_motion_law(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault) {
     char name[MB_NAME_SIZE];
-    joint_name(m, after_forces(m) + m->body_count + number, name);
+    mb_joint_name(m, after_forces(m) + m->body_count + number, name);
     bl_log(b, "the %s `%s%s`", fault->name, name, fault->part);
     log_fault(b, fault);
     return bl_log_error(b, ".");
@@ -302,13 +301,13 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
     const char *unit = keep[MB_KEEP_RATE]               ? mb_keep_turns_about(m, number) ? "rad/s" : "m/s"
                        : mb_keep_turns_about(m, number) ? "rad"
                                                         : "m";
-    joint_name(m, names + number, name);
+    mb_joint_name(m, names + number, name);
     const double value = m->p[keep[MB_KEEP_P]], is = mb_kept_now(m, number, t, q, v);
     bl_log(b, "its initial `%s` cannot be %.6g %s at t = %.9g s", name, value, unit, t);
     int32_t others = 0;
     for (int32_t n = 0; n < m->keep_count && others < MB_NAMED_GAPS; n++) {
         if (n == number || mb_keep_record(m, n)[MB_KEEP_RATE] != keep[MB_KEEP_RATE]) continue;
-        joint_name(m, names + n, name);
+        mb_joint_name(m, names + n, name);
         bl_log(b, "%s`%s`", others++ > 0 ? ", " : ", kept with ", name);
     }
     mb_update_positions(m, t, q);
@@ -328,7 +327,7 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
              mb_force_record(m, force)[MB_FORCE_LAW] == number))
         force++;
     force_name(m, force, name);
-    joint_name(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint);
+    mb_joint_name(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint);
     return bl_log_error(
         b,
         "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: "
@@ -568,7 +567,7 @@ static void diagnose_turned(bl_block *b, const mb_view *m) {
         if (mb_coordinate_row_of(m, c) || row[MB_ROW_I] != measure[MB_MEASURE_I] ||
             row[MB_ROW_J] != measure[MB_MEASURE_J])
             continue;
-        joint_name(m, m->link_count + c, name);
+        mb_joint_name(m, m->link_count + c, name);
         break;
     }
     bl_log(b,
@@ -584,7 +583,7 @@ static void diagnose_jump(bl_block *b, const mb_view *m, const double *worst, co
     const double which = worst[MB_JUMP_WHICH]; /* from a saved state, which may hold anything */
     if (!(worst[MB_JUMP_COUNT] > 0.0) || !(which >= 0.0 && which < m->head[MB_MOTION_LAWS])) return;
     char name[MB_NAME_SIZE];
-    joint_name(m, after_forces(m) + m->body_count + (int32_t)which, name);
+    mb_joint_name(m, after_forces(m) + m->body_count + (int32_t)which, name);
     bl_log(b, "%s `%s` jumps by %.4g %s in the step to t = %.9g s", what, name, worst[MB_JUMP_SIZE], unit,
            worst[MB_JUMP_WHEN]);
     if (worst[MB_JUMP_COUNT] > 1.0) bl_log(b, ", the largest of %.0f jumps", worst[MB_JUMP_COUNT]);
@@ -618,7 +617,7 @@ static void diagnose_shared(bl_block *b, const mb_view *m) {
         if (m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW] == row) joint = m->link_count + c;
     if (joint < 0 || joint >= m->link_count + m->cut_count) return;
     char name[MB_NAME_SIZE];
-    joint_name(m, joint, name);
+    mb_joint_name(m, joint, name);
     bl_log(b,
            "reactions of redundant joints are not unique, and `%s.%s` is one of them: at t = %.9g s %.4g of its %.4g%s "
            "depend on how joints share"
@@ -646,7 +645,7 @@ void mb_diagnose_run(bl_block *b, mb_view *m) {
     const double joint = monitor[MB_MONITOR_JOINT]; /* from a saved state, which may hold anything */
     if (!(monitor[MB_MONITOR_COUNT] > 0.0) || !(joint >= 0.0 && joint < m->link_count + m->cut_count)) return;
     char name[MB_NAME_SIZE];
-    joint_name(m, (int32_t)joint, name);
+    mb_joint_name(m, (int32_t)joint, name);
     bl_log(b, "the motion was not resolved in %.0f step%s. The worst led to t = %.9g s: `%s` was open by ",
            monitor[MB_MONITOR_COUNT], monitor[MB_MONITOR_COUNT] > 1.0 ? "s" : "", monitor[MB_MONITOR_TIME], name);
     log_gap(b, (mb_gap){monitor[MB_MONITOR_LENGTH], monitor[MB_MONITOR_ANGLE]}, "");
@@ -872,4 +871,5 @@ static void diagnose_velocities(bl_block *b, mb_view *m, double t, const double 
 /* Reports the differences between the initial state and the given one. */
 void mb_diagnose_start(bl_block *b, mb_view *m, double t, const double *q, const double *v) {
     diagnose_velocities(b, m, t, q, v, diagnose_positions(b, m, t, q, v) ? " " : "");
+    mb_diagnose_deviations(b, m, t, q);
 }

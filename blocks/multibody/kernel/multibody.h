@@ -1041,6 +1041,10 @@ int32_t mb_effort_row(const mb_view *m, const int32_t *out);
 /* Looks, now or every few steps, how much of the outputs follows from the rule. */
 void mb_sample_shared(mb_view *m, double t, const double *q, const double *v, bool now);
 
+/* blocks/multibody/kernel/constraints/nearly_redundant.c */
+/* Reports joints that are redundant but for a small deviation. */
+void mb_diagnose_deviations(const bl_block *b, mb_view *m, double t, const double *q);
+
 /* blocks/multibody/kernel/steps/jumps.c */
 /* Starts, and after each step does, the watch over laws that prescribe motion. */
 void mb_start_motion_laws(mb_view *m, double t);
@@ -1102,6 +1106,9 @@ double mb_given_size(const mb_view *m);
 void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open);
 
 /* diagnostics.c */
+enum { MB_NAME_SIZE = 64 };
+/* A name of the table, into MB_NAME_SIZE characters: joints by their links, closures, elements, bodies … */
+void mb_joint_name(const mb_view *m, int32_t number, char *out);
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
 void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Report the reason of the failure and return BL_ERROR_BLOCK. */

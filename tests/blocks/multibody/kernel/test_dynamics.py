@@ -62,6 +62,7 @@ def test_accelerations_converge_where_rows_are_almost_dependent(slant: float) ->
     assert force == pytest.approx(2.0 * 9.81 / np.sin(slant), abs=1e-9 * 2.0 / slant**2)
 
 
+@pytest.mark.filterwarnings("ignore:.*redundant but for:biella.BiellaWarning")
 @pytest.mark.parametrize("mode", ["continuous", "internal"])
 def test_accelerations_that_do_not_converge_are_reported(
     mode: Literal["continuous", "internal"],
@@ -74,9 +75,10 @@ def test_accelerations_that_do_not_converge_are_reported(
     d.add(plant, name="plant")
     with pytest.warns(BiellaWarning, match="did not converge in 8 evaluations") as caught:
         result = simulate(d, 0.002)
+    (message,) = (str(w.message) for w in caught if "did not converge" in str(w.message))
     assert result["plant.converged"][0] == 0.0
     # The estimate in the message is the true error: the plate cannot move. Relative to 1 m/s².
     wrong = abs(result["plant.plate.acceleration"][:, 0]).max()
-    stated = re.search(r"wrong by (\S+) of the largest", str(caught[0].message))
+    stated = re.search(r"wrong by (\S+) of the largest", message)
     assert stated is not None
     assert float(stated[1]) == pytest.approx(wrong, rel=0.1)

@@ -28,6 +28,8 @@ _CAPABILITIES = (
     "canGetAndSetFMUstate",
     "canSerializeFMUstate",
     "providesDirectionalDerivative",
+    "hasEventMode",
+    "mightReturnEarlyFromDoStep",
     "canBeInstantiatedOnlyOncePerProcess",
     "needsExecutionTool",
 )

@@ -32,6 +32,8 @@ _CAPABILITIES = (
     "canGetAndSetFMUstate",
     "canSerializeFMUstate",
     "providesDirectionalDerivative",
+    "hasEventMode",
+    "mightReturnEarlyFromDoStep",
     "canBeInstantiatedOnlyOncePerProcess",
     "needsExecutionTool",
 )

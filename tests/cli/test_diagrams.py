@@ -34,6 +34,7 @@ def test_export_for_fmi_3(loop, tmp_path, capsys):
     assert run("info", fmu, "--all") == 0
     text = capsys.readouterr().out
     assert "3.0, co-simulation" in text and "A. Author" in text
+    assert "hasEventMode" in text
     assert "local variables (1)" in text and "error.y" in text
     for wrong, message in (
         (["--about", "MIT"], "expects KEY=TEXT"),

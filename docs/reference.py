@@ -80,7 +80,9 @@ PARTS: list[Any] = [
     multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
-BY_HAND = {"api.md", "blocks.md", "command_line.md", "platforms.md", "versioning.md"}
+BY_HAND = {
+    "api.md", "blocks.md", "command_line.md", "fmi_support.md", "platforms.md", "versioning.md",
+}  # fmt: skip
 """Pages of docs/reference/ that this does not write."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"
 

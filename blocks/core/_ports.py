@@ -12,12 +12,13 @@ import numpy.typing as npt
 from ...errors import DiagramError
 from ._units import Unit, parse_unit
 
-Kind = Literal["real", "integer", "boolean", "enumeration"]
+Kind = Literal["real", "integer", "boolean", "enumeration", "string"]
 Numbers = float | Sequence[float] | npt.NDArray[np.floating[Any] | np.integer[Any]]
 """A number; or several, a list or an array."""
 Matrix = Numbers | Sequence[Numbers]
 """A number, a vector, or a matrix: an array or a list of its rows."""
 KINDS: tuple[Kind, ...] = ("real", "integer", "boolean", "enumeration")
+"""Of numbers. A string is a signal between FMUs only: its value is the number of a text."""
 
 
 class Widths(dict[str, int]):
@@ -58,7 +59,8 @@ class Port:
     unit
         Fixed (a unit or its name), `Same`, `Derived`, or ``None``: free, anything may be connected.
     kind
-        ``"real"``, ``"integer"``, ``"boolean"``, ``"enumeration"``, or `Same`.
+        ``"real"``, ``"integer"``, ``"boolean"``, ``"enumeration"``, or `Same`; of FMUs also
+        ``"string"``.
     default
         For an input, its value when nothing is connected, or one for each element; ``None`` makes
         a connection obligatory.

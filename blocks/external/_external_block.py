@@ -47,8 +47,10 @@ class Session(Attachment, Protocol):
 
     A block with an internal solver also has ``advance(t, dt)``, which goes from `t` to `t` + `dt`
     with the inputs held, and ``begin(t)``, which ends the initialization when all outputs at the
-    start are known, and returns whether there was anything to end. Any other block has
-    ``update(t)``, called after the outputs of a tick.
+    start are known, and returns whether there was anything to end. One whose steps can be repeated
+    has ``keep(snapshot)`` and ``put_back(snapshot)``, which save the state under a small number and
+    restore it, and ``accept_step(t)``, called before the first attempt of a coupled step. Any other
+    block has ``update(t)``, called after the outputs of a tick.
     """
 
     def start(self, t: float) -> None:

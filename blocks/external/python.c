@@ -11,6 +11,9 @@ static int python_derivative(bl_block *b, double t) { return call_host(b, BL_OP_
 static int python_update(bl_block *b, double t) { return call_host(b, BL_OP_UPDATE, t, 0.0); }
 static int python_begin(bl_block *b, double t) { return call_host(b, BL_OP_EXIT_INITIALIZATION, t, 0.0); }
 static int python_advance(bl_block *b, double t, double dt) { return call_host(b, BL_OP_ADVANCE, t, dt); }
+static int python_accept_step(bl_block *b, double t) { return call_host(b, BL_OP_ACCEPT_STEP, t, 0.0); }
+static int python_save(bl_block *b, int snapshot) { return call_host(b, BL_OP_SAVE, 0.0, (double)snapshot); }
+static int python_restore(bl_block *b, int snapshot) { return call_host(b, BL_OP_RESTORE, 0.0, (double)snapshot); }
 
 const bl_kernel bl_kernels_python[] = {
     {.name = "python", .check = python_check, .init = python_init, .output = python_output},
@@ -30,5 +33,14 @@ const bl_kernel bl_kernels_python[] = {
      .output = python_output,
      .exit_initialization = python_begin,
      .advance = python_advance},
+    {.name = "python_internal_rollback",
+     .check = python_check,
+     .init = python_init,
+     .output = python_output,
+     .exit_initialization = python_begin,
+     .accept_step = python_accept_step,
+     .advance = python_advance,
+     .save = python_save,
+     .restore = python_restore},
     {.name = 0},
 };

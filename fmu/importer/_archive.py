@@ -368,6 +368,17 @@ class Folder:
 atexit.register(Folder.remove_all)
 
 
+def require_single_instance(model: Any, folder: Folder, name: str) -> None:
+    """Raise if an FMU that allows one instance per process has another one; release `folder`."""
+    kind = model.coSimulation or model.modelExchange
+    if kind is not None and kind.canBeInstantiatedOnlyOncePerProcess and folder.users > 1:
+        folder.release()
+        raise FmuError(
+            f"{name} can be instantiated only once per process and is already instantiated. Use "
+            f"isolate=True for the others."
+        )
+
+
 def _extract(archive: Archive, target: Path) -> None:
     """Unpack what a run needs: the description, the resources, the binaries of this platform."""
     left = largest_size()

@@ -11,6 +11,7 @@ import math
 import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int
 from typing import Any
 
 from ...blocks.external._external_block import EndOfRun
@@ -21,11 +22,11 @@ from ...scheduler.engine._engine import (
     keep_float_control,
     restore_float_control,
 )
-from ._archive import Folder, provide_binary
-from ._backend_python import AbstractCalledFmu, Values
+from ._archive import Folder, provide_binary, require_single_instance
+from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
 from ._interface import Description, Interface
 from ._options import Options
-from ._variables import BOOLEAN, INTEGER, REAL, Group, Scalar
+from ._variables import BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
@@ -54,28 +55,27 @@ class FmpyFmu(AbstractCalledFmu):
                 f"{self.external_name} uses scheduled execution, which is not supported."
             )
         states = flags is not None and flags.canGetAndSetFMUstate and flags.canSerializeFMUstate
-        self.can_roll_back = False
-        if description.version != "1.0" and flags is not None and flags.canGetAndSetFMUstate:
-            self.to_roll_back = "backend='engine'"
-        self.can_serialize = bool(states and description.version == "2.0")
+        self.can_serialize = bool(states)
 
     def open(self, instance: Instance, number: int) -> FmpySession:
         """Unpack the FMU."""
         return FmpySession(self, Values(instance, number, self))
 
 
-class FmpySession:
+class FmpySession(AbstractSnapshots):
     """An instance of FMPy's."""
 
     saved_on_request = True
 
     def __init__(self, block: FmpyFmu, values: Values) -> None:
+        super().__init__()
         self.block, self.values = block, values
         self.model = block.description.model
         self.portable = block.can_serialize
         self.fmu: Any = None
         archive = block.description.archive
         self.folder = Folder.acquire(archive)
+        require_single_instance(self.model, self.folder, block.external_name)
         with contextlib.suppress(FmuError):  # FMPy reports a missing binary when it is loaded
             kind = self.model.coSimulation or self.model.modelExchange
             provide_binary(self.folder.path, archive, kind.modelIdentifier)
@@ -91,8 +91,7 @@ class FmpySession:
         self.tunable = _Table([g for g in interface.parameters if g.first.variability == "tunable"])
         self.solver: Any = None
         self.next_event: float | None = None
-        self.initializing = False
-        self.ended: float | None = None
+        self.tuned: Any = None
         self.inexact: set[str] = set()
 
     def start(self, t: float) -> None:
@@ -109,6 +108,8 @@ class FmpySession:
             self.model,
             debug_logging=options.logging,
         )
+        if self._version("1"):
+            _correct_results(self.fmu)
         self.initializing = True
         tolerance = options.tolerance or None
         if self._version("2"):
@@ -136,6 +137,9 @@ class FmpySession:
                 self._try(self.fmu.setTime, t)
             self._set(self.direct)
         values = self.outputs.read(self._try, self.fmu)
+        for scalar, place in self.outputs.texts:
+            (text,) = self._try(self.fmu.getString, [scalar.reference])
+            values[place] = self.values.number(place, text)
         self._warn_of_inexact(values)
         self.values.set_outputs([float(value) for value in values])
 
@@ -176,18 +180,28 @@ class FmpySession:
         """Return the FMU's state."""
         if not self.portable:
             raise BiellaError(f"{self.block.external_name} cannot serialize its state.")
-        state = self._try(self.fmu.getFMUstate)
-        data = bytes(self._try(self.fmu.serializeFMUstate, state))
-        self._try(self.fmu.freeFMUstate, state)
+        state = self._get_state()
+        data = bytes(self._try(self.fmu.serializeFMUState, state))
+        self._free_state(state)
         return _HEAD.pack(self.initializing, math.nan if self.ended is None else self.ended) + data
 
     def restore(self, state: bytes) -> None:
         """Go back to a saved state."""
-        handle = self._try(self.fmu.deSerializeFMUstate, state[_HEAD.size :])
-        self._try(self.fmu.setFMUstate, handle)
-        self._try(self.fmu.freeFMUstate, handle)
+        handle = self._try(self.fmu.deserializeFMUState, state[_HEAD.size :])
+        self._set_state(handle)
+        self._free_state(handle)
         self.initializing, ended = _HEAD.unpack_from(state)
         self.ended = None if math.isnan(ended) else ended
+
+    def _get_state(self) -> Any:
+        return self._try(self.fmu.getFMUState)
+
+    def _set_state(self, state: Any) -> None:
+        self._try(self.fmu.setFMUState, state)
+        self.tuned = None
+
+    def _free_state(self, state: Any) -> None:
+        self._try(self.fmu.freeFMUState, state)
 
     def close(self) -> None:
         """End the instance and take its folder away."""
@@ -224,7 +238,8 @@ class FmpySession:
     def _step(self, t: float, h: float) -> float | None:
         """Take a step of FMI 1.0 or 2.0; return when the FMU ended the simulation, if it did."""
         try:
-            self._try(self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=h)
+            promise = [self._promises_no_return(t)] if self._version("2") else []
+            self._try(self.fmu.doStep, t, h, *promise)
         except FmuError as error:
             if not self._version("2") or getattr(error.__cause__, "status", None) != _DISCARD:
                 raise
@@ -244,7 +259,7 @@ class FmpySession:
         end, part = t + h, h
         while True:
             _, ended, early, reached = self._try(
-                self.fmu.doStep, currentCommunicationPoint=t, communicationStepSize=part
+                self.fmu.doStep, t, part, self._promises_no_return(t)
             )
             reached = reached if t < reached <= t + 1.000001 * h else (t if ended else end)
             if ended:
@@ -349,17 +364,24 @@ class FmpySession:
             return
         self.solver = None
         try:
+            self._free_snapshots()
             if not self.initializing:
                 self.fmu.terminate()
         except Exception:
             pass  # the error that ended the run was reported
+        self._forget_snapshots()
         self.fmu.freeInstance()
         self.fmu = None
 
     # -- values
 
     def _set(self, table: _Table) -> None:
-        table.write(self._try, self.fmu, self.values.inputs)
+        values = self.values.inputs
+        table.write(self._try, self.fmu, values)
+        for scalar, place in table.texts:
+            text = self.values.text(values[place])
+            if text is not None:
+                self._try(self.fmu.setString, [scalar.reference], [text])
 
     def _set_parameters(self) -> None:
         self.parameters.write(self._try, self.fmu, self.values.parameters)
@@ -373,7 +395,7 @@ class FmpySession:
 
     def _tune(self) -> None:
         now = self.values.tunable
-        if (now != self.tuned).any():
+        if self.tuned is None or (now != self.tuned).any():
             self.tunable.write(self._try, self.fmu, now)
             self.tuned = now
 
@@ -407,6 +429,14 @@ class FmpySession:
                 )
 
 
+def _correct_results(fmu: Any) -> None:
+    """Let functions of FMI 1.0 return a status: FMPy 0.3.32 declares strings, and crashes."""
+    for name in ("fmi1InitializeSlave", "fmi1DoStep"):
+        function = getattr(fmu, "_functions", {}).get(name)
+        if function is not None:
+            function.restype = c_int
+
+
 class _HeldState:
     """Inputs that stay as they are while CVode works."""
 
@@ -426,13 +456,17 @@ class _Table:
     ) -> None:
         self.rows: dict[str, tuple[list[tuple[Scalar, int]], type]] = {}
         self.wide: list[tuple[int, str]] = []
+        self.texts: list[tuple[Scalar, int]] = []
+        """Strings, which are not among the rows."""
         self.count = sum(group.width for group in groups)
         self.starts: dict[int, list[float]] = {}
         place = 0
         for group in groups:
             used = (group.first.causality == "structuralParameter") == structural
             for scalar in group.scalars:
-                if used and (wanted(group) or starts):
+                if scalar.type == STRING and wanted(group):
+                    self.texts.append((scalar, place))
+                elif used and (wanted(group) or starts):
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]
                     scalars, _ = self.rows.setdefault(scalar.fmi_type, ([], kind))
                     scalars.append((scalar, place))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from ctypes import POINTER, c_double
 from typing import Any
@@ -13,8 +15,10 @@ from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import EVERY_TICK, periodic
 from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...blocks.external._python import PythonBlock
+from ...errors import FmuError
 from ...scheduler.compile.plan._plan import slots_of
 from ...scheduler.engine._engine import Instance
+from ...scheduler.engine._library import contract
 from ._interface import Description, Interface
 from ._options import Options
 
@@ -36,7 +40,10 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
     ) -> None:
         self.description, self.interface, self.options = description, interface, options
         self.external_name = f"the FMU `{description.archive.path.name}`"
-        self.kernel = "python_internal"
+        flags = description.model.coSimulation
+        self.can_roll_back = flags is not None and self._can_repeat(flags)
+        self.takes_any_step = bool(flags and flags.canHandleVariableCommunicationStepSize)
+        self.kernel = "python_internal_rollback" if self.can_roll_back else "python_internal"
         self.initial_state = np.empty(0)
         self.is_continuous = False
         self.states = self.memory = 0
@@ -49,8 +56,71 @@ class AbstractCalledFmu(PythonBlock, ExternalBlock):
             feedthrough=interface.feedthrough(description),
         )
 
+    def _can_repeat(self, flags: Any) -> bool:
+        """Return whether the session of this block restores states; `flags` are the FMU's."""
+        return bool(flags.canGetAndSetFMUstate)
+
     def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
+
+
+class AbstractSnapshots(ABC):
+    """A session whose steps can be repeated: its snapshots, and what the FMU is promised."""
+
+    initializing = False
+    ended: float | None = None
+    """When the FMU ended the run, at the end of its last step."""
+
+    def __init__(self) -> None:
+        self._forget_snapshots()
+
+    @abstractmethod
+    def begin(self, t: float) -> bool:
+        """End the initialization; return whether it had not ended before."""
+
+    @abstractmethod
+    def _get_state(self) -> Any:
+        """Return a new state of the FMU."""
+
+    @abstractmethod
+    def _set_state(self, state: Any) -> None:
+        """Restore a state of the FMU."""
+
+    @abstractmethod
+    def _free_state(self, state: Any) -> None:
+        """Free a state of the FMU."""
+
+    def accept_step(self, t: float) -> None:
+        """Start a coupled step: states from before it are not restored any more."""
+        self.begin(t)
+        self._settled, self._oldest = t, math.inf
+
+    def keep(self, snapshot: int) -> None:
+        """Save the state under a number."""
+        before = self._snapshots.pop(snapshot, None)
+        if before is not None:
+            self._free_state(before[0])
+        self._snapshots[snapshot] = self._get_state(), self.initializing, self.ended
+        self._oldest = self._settled
+
+    def put_back(self, snapshot: int) -> None:
+        """Restore the state saved under a number."""
+        state, self.initializing, self.ended = self._snapshots[snapshot]
+        self._set_state(state)
+
+    def _promises_no_return(self, t: float) -> bool:
+        """Return whether no state from before the step at `t` can be restored: see ``host.c``."""
+        return t <= self._oldest
+
+    def _forget_snapshots(self) -> None:
+        """Start anew; the states were freed, or their instance is."""
+        self._snapshots: dict[int, tuple[Any, bool, float | None]] = {}
+        self._settled, self._oldest = -math.inf, math.inf
+
+    def _free_snapshots(self) -> None:
+        for state, _, _ in self._snapshots.values():
+            self._free_state(state)
+        self._forget_snapshots()
 
 
 class Values:
@@ -64,6 +134,7 @@ class Values:
         count = sum(group.width for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
         self._tunable = self._p[: block.interface.tunable]
+        self._writers: dict[int, int] = {}
 
     @property
     def inputs(self) -> Array:
@@ -72,6 +143,41 @@ class Values:
         pointer = values.ctypes.data_as(POINTER(c_double))
         self._instance.library.bl_inputs(self._instance.handle, self._number, pointer)
         return values
+
+    def text(self, number: float) -> str | None:
+        """Return the text of a signal that is a string; None: nothing was written to it."""
+        if number == 0.0:
+            return None
+        text = self._instance.library.bl_string_read(self._instance.handle, number)
+        if text is None:
+            raise FmuError(
+                "a string of a signal is not available any more: its writer has changed it "
+                f"{contract.BL_STRINGS_KEPT} times since, or the state was saved by another run."
+            )
+        return str(text.decode(errors="replace"))
+
+    def number(self, place: int, text: str | bytes | None) -> float:
+        """Return the number of a text for the output at `place` among all values of outputs."""
+        library, handle = self._instance.library, self._instance.handle
+        if place not in self._writers:
+            self._writers[place] = int(library.bl_string_open(handle))
+        data = text.encode() if isinstance(text, str) else text or b""
+        number = float(library.bl_string_write(handle, self._writers[place], data))
+        if number == 0.0:
+            raise FmuError(
+                f"an output string has {len(data)} bytes; signals can hold up to "
+                f"{contract.BL_STRING_SIZE - 1}."
+            )
+        return number
+
+    @property
+    def input_derivatives(self) -> Array | None:
+        """The first derivatives of all inputs in a coupled step, then the second; None: held."""
+        values = np.empty(2 * self._input_count)
+        pointer = values.ctypes.data_as(POINTER(c_double))
+        instance = self._instance
+        found = instance.library.bl_input_derivatives(instance.handle, self._number, pointer)
+        return values if found else None
 
     @property
     def parameters(self) -> Array:

@@ -18,7 +18,7 @@ from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, DiagramError, FmuError
 from ...scheduler.engine._engine import OK, Instance
 from ...scheduler.engine._library import contract, library
-from ._archive import Folder, find_binary, read_archive
+from ._archive import Folder, find_binary, read_archive, require_single_instance
 from ._feedthrough import override_feedthrough
 from ._interface import (
     Description,
@@ -112,8 +112,6 @@ def Fmu(
         raise DiagramError(
             "timeout requires isolate=True: a call within this process cannot be interrupted."
         )
-    if isolate and backend != "engine":
-        raise DiagramError(f"isolate=True requires backend='engine', got {backend!r}.")
     check_period(period, substeps)
     archive = read_archive(path)
     description = resize(read_description(archive, validate), parameters or {})
@@ -130,20 +128,23 @@ def Fmu(
     )
     interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
     interface = override_feedthrough(interface, description, feedthrough)
+    block: AbstractBlock
     if backend == "fmpy":
         from ._backend_fmpy import FmpyFmu
 
-        return FmpyFmu(description, interface, input_values, options)
-    if backend == "pyfmi":
+        block = FmpyFmu(description, interface, input_values, options)
+    elif backend == "pyfmi":
         from ._backend_pyfmi import PyfmiFmu
 
-        return PyfmiFmu(description, interface, input_values, options)
-    check_runnable(description)
-    if isolate:
-        from ._isolated import IsolatedFmu
+        block = PyfmiFmu(description, interface, input_values, options)
+    else:
+        check_runnable(description)
+        block = EngineFmu(description, interface, input_values, options)
+    if not isolate:
+        return block
+    from ._isolated import IsolatedFmu, Isolation
 
-        return IsolatedFmu(description, interface, input_values, options, timeout, validate)
-    return EngineFmu(description, interface, input_values, options)
+    return IsolatedFmu(block, input_values, Isolation(backend, timeout))
 
 
 def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:
@@ -302,12 +303,8 @@ class AttachedFmu:
         binary = find_binary(archive, model.coSimulation.modelIdentifier)
         self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
+        require_single_instance(model, self.folder, block.external_name)
         try:
-            if model.coSimulation.canBeInstantiatedOnlyOncePerProcess and self.folder.users > 1:
-                raise FmuError(
-                    f"{block.external_name} can be instantiated only once per process and is "
-                    f"already instantiated. Use isolate=True for the others."
-                )
             path = self.folder.path.joinpath(*binary.split("/"))
             self._attach(block, path)
         except BaseException:

@@ -275,8 +275,8 @@ def _with_usable_start(scalar: Scalar, findings: list[str]) -> Scalar:
         except FmuError as error:
             start = None
             findings.append(f"the start value is not used: {error}")
-    if start is None and scalar.causality == "input":
-        start = "0" if scalar.is_number else ""
+    if start is None and scalar.causality == "input" and scalar.is_number:
+        start = "0"
         findings.append(
             f"the input `{scalar.name}` has no start value: {start or 'an empty string'} is used."
         )
@@ -399,7 +399,10 @@ class Interface:
         made = []
         for group in groups:
             first = group.first
-            starts = [input_values.get(s.alias or s.name, s.starts()) for s in group.scalars]
+            starts = [
+                input_values.get(s.alias or s.name, s.starts()) if s.is_number else [0.0]
+                for s in group.scalars
+            ]  # a string that is not connected keeps its start value in the FMU
             default: float | tuple[float, ...] | None = None
             if first.causality == "input" and None not in starts:
                 numbers = tuple(number for some in starts if some for number in some)
@@ -479,7 +482,7 @@ def choose_interface(
     scalars = description.scalars
     plain = {s.name for s in scalars.values()}
     label = description.archive.path.name
-    usable = [s for s in scalars.values() if s.is_number and not s.alias]
+    usable = [s for s in scalars.values() if s.can_be_port and not s.alias]
     taken_inputs = [s for s in usable if s.causality == "input"]
     shown = [s for s in usable if s.causality == "output"]
     all_inputs = group_elements(taken_inputs, plain)
@@ -497,7 +500,10 @@ def choose_interface(
     numbers = [
         s
         for s in usable
-        if s.causality == "parameter" and s.variability != "constant" and s.start is not None
+        if s.causality == "parameter"
+        and s.variability != "constant"
+        and s.start is not None
+        and s.is_number
     ]
     parameters = group_elements(numbers, plain)
     expanded = _expand(label, given, scalars, [*parameters, *all_inputs])
@@ -577,7 +583,7 @@ def _reject_others(description: Description, names: Sequence[str]) -> None:
 def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
     """Warn of inputs and outputs that become no ports though none were chosen."""
     kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
-             if not (s.is_number or s.alias)}  # fmt: skip
+             if not (s.can_be_port or s.alias)}  # fmt: skip
     shown = {"input": inputs, "output": outputs}
     left = [
         f"{causality} {name} ({what})"
@@ -587,8 +593,8 @@ def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> 
     if left:
         warnings.warn(
             f"{description.archive.path.name} has variables that cannot become ports, because "
-            f"signals are numbers: {name_list(left, 8)}. Such an input keeps its start value, "
-            f"such an output is not read"
+            f"signals are numbers or strings: {name_list(left, 8)}. Such an input keeps its start "
+            f"value, such an output is not read"
             f"{', and clocks are not activated' if description.has_clocks else ''}. inputs=[…] and "
             f"outputs=[…] choose ports without this warning.",
             BiellaWarning,
@@ -614,12 +620,12 @@ def _pick(
         known = scalars.get(name)
         if found is None and known is not None and known.alias in by_name:
             found = Group(name, (known,))
-        if found is None and others and known is not None and known.is_number:
+        if found is None and others and known is not None and known.can_be_port:
             found = Group(name, (known,))
-        if found is None and known is not None and not known.is_number:
+        if found is None and known is not None and not known.can_be_port:
             raise FmuError(
                 f"`{name}` of {label} is of type {known.fmi_type}, which cannot be a port: signals "
-                f"are numbers."
+                f"are numbers or strings."
             )
         if found is None and (array := _array_of(name, scalars)) is not None:
             raise FmuError(

@@ -4,6 +4,12 @@ Each call is one request and one reply through the worker's standard input and o
 
     request  operation, t, dt, number of bytes; then the bytes
     reply    outcome, number of bytes; then the bytes
+
+The operations are those that the engine calls a block with, whatever the version of FMI and the
+backend: L(oad), I(nitialize), O(utput), B(egin, the end of initialization), A(dvance), D (advance
+with derivatives of inputs), C (accept a step), K(eep) and P(ut back) a snapshot, S(ave), R(estore),
+W(arning), Q(uit). Strings are sent as JSON: T, those of inputs, before a request that uses them,
+and U, those of outputs, after their numbers.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
@@ -28,8 +35,8 @@ from ...errors import BiellaError, BiellaWarning, FmuError
 from ...scheduler.engine._engine import Instance
 from ._archive import sweep
 from ._backend_python import AbstractCalledFmu, Values
-from ._interface import Description, Interface
-from ._options import Options
+from ._interface import Description
+from ._variables import text_places
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")
@@ -39,26 +46,31 @@ _START_SECONDS = (
 )
 
 
-class IsolatedFmu(AbstractCalledFmu):
-    """A co-simulation FMU in a separate process; made by `Fmu` with isolate=True."""
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """How the worker runs the FMU."""
 
-    def __init__(
-        self,
-        description: Description,
-        interface: Interface,
-        input_values: Mapping[str, list[float]],
-        options: Options,
-        timeout: float | None,
-        validate: bool,
-    ) -> None:
-        super().__init__(description, interface, input_values, options)
-        if timeout is not None and not timeout > 0:
-            raise FmuError(f"the timeout must be a positive time in s, got {timeout!r}.")
-        flags = description.model.coSimulation
-        self.can_roll_back = False  # states leave the process as bytes, not through slots
-        self.to_roll_back = "isolate=False" if flags.canGetAndSetFMUstate else ""
-        self.can_serialize = bool(flags.canGetAndSetFMUstate and flags.canSerializeFMUstate)
-        self.timeout, self.validate = timeout, validate
+    backend: str
+    timeout: float | None
+
+
+class IsolatedFmu(AbstractCalledFmu):
+    """An FMU in a separate process, which runs the block `inner`; made by `Fmu` with isolate=True.
+
+    What the block can do is what `inner` can: each operation of the engine is passed on.
+    """
+
+    def __init__(self, inner: Any, input_values: Mapping[str, list[float]], how: Isolation) -> None:
+        description: Description = inner.description
+        super().__init__(description, inner.interface, input_values, inner.options)
+        if how.timeout is not None and not how.timeout > 0:
+            raise FmuError(f"the timeout must be a positive time in s, got {how.timeout!r}.")
+        self.can_serialize = bool(inner.can_serialize)
+        self.takes_any_step = inner.takes_any_step
+        self.takes_input_derivatives = inner.takes_input_derivatives
+        self.can_roll_back = inner.can_roll_back
+        self.kernel = "python_internal_rollback" if self.can_roll_back else "python_internal"
+        self.how = how
 
     def open(self, instance: Instance, number: int) -> IsolatedSession:
         """Start the process and load the FMU in it."""
@@ -95,7 +107,8 @@ class IsolatedFmu(AbstractCalledFmu):
                 for output in self.interface.outputs
             },
             "logging": (self.options.categories or True) if self.options.logging else False,
-            "validate": self.validate,
+            "backend": self.how.backend,
+            "validate": False,  # findings were reported by this process
         }).encode()  # fmt: skip
 
 
@@ -109,7 +122,7 @@ class IsolatedSession:
         self.portable = block.can_serialize
         folders = [folder or os.getcwd() for folder in sys.path]
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", f"{__package__}._worker"],
+            [sys.executable, "-P", "-m", f"{__package__}._worker", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
@@ -118,6 +131,9 @@ class IsolatedSession:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self._in_call = self._started = False
+        self.text_inputs = text_places(block.interface.inputs)
+        self.text_outputs = text_places(block.interface.outputs)
+        self._sent: dict[int, str | None] = {}
         try:
             self._call(b"L", payload=block.order(), extra=_START_SECONDS)
         except BaseException:
@@ -131,15 +147,36 @@ class IsolatedSession:
 
     def output(self, t: float) -> None:
         """Ask for the outputs."""
-        self.values.set_outputs(np.frombuffer(self._call(b"O", t, payload=self._present())))
+        outputs = np.frombuffer(self._call(b"O", t, payload=self._present())).copy()
+        if self.text_outputs:
+            texts = json.loads(self._call(b"U"))
+            for place, text in zip(self.text_outputs, texts, strict=True):
+                outputs[place] = self.values.number(place, text)
+        self.values.set_outputs(outputs)
 
     def begin(self, t: float) -> bool:
         """End the initialization; return whether it had not ended before."""
         return self._call(b"B", t, payload=self._present()) != b"\0"
 
     def advance(self, t: float, dt: float) -> None:
-        """Take a step."""
-        self._call(b"A", t, dt, self._present())
+        """Take a step; in a coupling the inputs may have derivatives."""
+        derivatives = self.values.input_derivatives if self.block.takes_input_derivatives else None
+        if derivatives is None:
+            self._call(b"A", t, dt, self._present())
+        else:
+            self._call(b"D", t, dt, self._present() + derivatives.tobytes())
+
+    def accept_step(self, t: float) -> None:
+        """Start a coupled step."""
+        self._call(b"C", t, payload=self._present())
+
+    def keep(self, snapshot: int) -> None:
+        """Save the state in the worker under a number."""
+        self._call(b"K", dt=float(snapshot))
+
+    def put_back(self, snapshot: int) -> None:
+        """Restore the state saved under a number."""
+        self._call(b"P", dt=float(snapshot))
 
     def save(self) -> bytes:
         """Return the FMU's state."""
@@ -160,7 +197,7 @@ class IsolatedSession:
         with contextlib.suppress(OSError):
             self._pipe("stdin").close()
         try:
-            self.process.wait(self.block.timeout or 5.0)
+            self.process.wait(self.block.how.timeout or 5.0)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -176,7 +213,13 @@ class IsolatedSession:
             warnings.warn(message, BiellaWarning, stacklevel=3)
 
     def _present(self) -> bytes:
-        return self.values.tunable.tobytes() + self.values.inputs.tobytes()
+        inputs = self.values.inputs
+        if self.text_inputs:  # their numbers mean nothing in the other process
+            texts = {place: self.values.text(inputs[place]) for place in self.text_inputs}
+            if texts != self._sent:
+                self._call(b"T", payload=json.dumps(list(texts.values())).encode())
+                self._sent = texts
+        return self.values.tunable.tobytes() + inputs.tobytes()
 
     def _pipe(self, name: str) -> IO[bytes]:
         pipe = getattr(self.process, name)
@@ -196,7 +239,7 @@ class IsolatedSession:
         payload: bytes = b"",
         extra: float = 0.0,
     ) -> bytes:
-        limit = None if self.block.timeout is None else self.block.timeout + extra
+        limit = None if self.block.how.timeout is None else self.block.how.timeout + extra
         if self._in_call:
             raise FmuError(f"{self.block.external_name} was interrupted during a call.")
         self._in_call = True  # for good, if Ctrl-C ends the wait for the answer

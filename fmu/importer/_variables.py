@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ HOST_TYPES = {
     "Real": contract.HOST_REAL,
     "Integer": contract.HOST_INTEGER,
     "Boolean": contract.HOST_BOOLEAN,
+    "String": contract.HOST_STRING,
     "Float64": contract.HOST_REAL,
     "Float32": contract.HOST_FLOAT32,
     "Int8": contract.HOST_INT8,
@@ -46,7 +48,7 @@ _RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
 _RANGES["Enumeration"] = _RANGES["Int64"]
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
-_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
+_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean", STRING: "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,13 @@ class Scalar:
 
     @property
     def is_number(self) -> bool:
-        """Whether a signal can hold it: it is neither a string nor a binary."""
-        return self.type in _KINDS
+        """Whether it is neither a string nor a binary."""
+        return self.type in _KINDS and self.type != STRING
+
+    @property
+    def can_be_port(self) -> bool:
+        """Whether a signal can hold it: it is a number, or a string that is no array."""
+        return self.is_number or (self.type == STRING and not self.shape)
 
     @property
     def size(self) -> int:
@@ -226,3 +233,9 @@ def shape_of(variable: Any, sizes: dict[int, int]) -> tuple[int, ...]:
             raise FmuError(f"`{variable.name}` has a dimension of size {start!r}.")
         shape.append(size)
     return tuple(shape)
+
+
+def text_places(groups: Sequence[Group]) -> list[int]:
+    """Return which of all values of ports are strings."""
+    values = [s for group in groups for s in group.scalars for _ in range(s.size)]
+    return [n for n, scalar in enumerate(values) if scalar.type == STRING]

@@ -1,6 +1,7 @@
-"""The process that `isolated` starts: it runs one FMU through the engine and answers requests.
+"""The process that `isolated` starts: it runs one FMU and answers requests.
 
-It makes the same block as its parent and calls the same kernel, so that results are bit-identical.
+It makes the block that its parent would have without isolation and calls the same operations, so
+that results are bit-identical.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from ctypes import POINTER, c_double
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -21,27 +23,33 @@ from ...errors import BiellaError, FmuError
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ...scheduler.engine._library import contract
-from ._fmu import EngineFmu, Fmu
+from ._fmu import Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
+from ._variables import text_places
 
 _OPERATIONS = {
     b"I": contract.BL_OP_INIT,
     b"O": contract.BL_OP_OUTPUT,
     b"A": contract.BL_OP_ADVANCE,
     b"B": contract.BL_OP_EXIT_INITIALIZATION,
+    b"C": contract.BL_OP_ACCEPT_STEP,
+    b"K": contract.BL_OP_SAVE,
+    b"P": contract.BL_OP_RESTORE,
 }
+_HAS_INPUTS = (b"O", b"A", b"B", b"C", b"D")
 
 
 class Worker:
     """One FMU, alone in an engine."""
+
+    instance: Instance
 
     def __init__(self, order: dict[str, Any]) -> None:
         digest = order.pop("digest")
         for name, values in order.pop("binaries", {}).items():
             data = [bytes.fromhex(value) for value in values]
             order["parameters"][name] = data[0] if len(data) == 1 else data
-        block = Fmu(order.pop("path"), period=1.0, **order)
-        assert isinstance(block, EngineFmu)
+        block: Any = Fmu(order.pop("path"), period=1.0, **order)
         if block.description.archive.digest != digest:
             raise FmuError(f"{block.external_name} has changed since the block was created.")
         self.instance = Instance(_alone(block).compile())
@@ -50,37 +58,78 @@ class Worker:
         self.first = int(record["p_first"])
         self.inputs = [p.slot + k for p in info.inputs for k in range(p.width)]
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
+        self.text_outputs = text_places(block.interface.outputs)
+        writer = self.instance.library.bl_string_open
+        self.texts: dict[int, tuple[int, float]] = {
+            place: (int(writer(self.instance.handle)), 0.0)
+            for place in text_places(block.interface.inputs)
+        }
+        """Of inputs that are strings: their writers in this process, and their numbers."""
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
         values = self.instance.values
         if op == b"W":
             return self._warning().encode()
+        if op == b"T":
+            self._note_texts(json.loads(payload))
+            return b""
+        if op == b"U":
+            return json.dumps(
+                [self._text(values[self.outputs[k]]) for k in self.text_outputs]
+            ).encode()
         if op == b"S":
             return self.instance.external[0].save()
         if op == b"R":
             self.instance.external[0].restore(payload)
             return b""
         numbers = np.frombuffer(payload)
-        tuned = numbers.size if op == b"I" else numbers.size - len(self.inputs)
+        derivatives = np.empty(0)
+        if op == b"D":
+            numbers, derivatives = np.split(numbers, [numbers.size - 2 * len(self.inputs)])
+        tuned = numbers.size - (len(self.inputs) if op in _HAS_INPUTS else 0)
         values[self.first : self.first + tuned] = numbers[:tuned]
-        if op != b"I":
+        if op in _HAS_INPUTS:
             values[self.inputs] = numbers[tuned:]
-        status = self._call(_OPERATIONS[op], t, dt)
+            for place, (_, number) in self.texts.items():
+                values[self.inputs[place]] = number
+        library, handle = self.instance.library, self.instance.handle
+        if op == b"D":
+            pointer = np.array(derivatives).ctypes.data_as(POINTER(c_double))
+            status = library.bl_advance_block(handle, 0, t, dt, pointer)
+        else:
+            status = library.bl_call_block(handle, 0, _OPERATIONS[op], t, dt)
+        self._check(int(status))
         if op == b"B":
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
+
+    def _note_texts(self, texts: list[str | None]) -> None:
+        """Give the strings of inputs numbers in this process; none: nothing was written."""
+        library, handle = self.instance.library, self.instance.handle
+        for (place, (writer, _)), text in zip(list(self.texts.items()), texts, strict=True):
+            data = None if text is None else text.encode()
+            number = 0.0 if data is None else library.bl_string_write(handle, writer, data)
+            self.texts[place] = writer, float(number)
+
+    def _text(self, number: float) -> str:
+        text = self.instance.library.bl_string_read(self.instance.handle, number)
+        return (text or b"").decode(errors="replace")
 
     def _warning(self) -> str:
         """Return the warning of the block about the run; empty: none."""
         text: bytes = self.instance.library.bl_fmu_warning(self.instance.handle, 0)
         return text.decode(errors="replace")
 
-    def _call(self, op: int, t: float, dt: float) -> int:
-        instance = self.instance
-        status = int(instance.library.bl_call_block(instance.handle, 0, op, t, dt))
+    def _check(self, status: int) -> None:
         if status in (OK, UNCHANGED):
-            return status
+            return
+        instance = self.instance
+        raised, instance._raised = instance._raised, None
+        if status == STOP and instance._end:
+            raise _Ended(instance._end)
+        if raised is not None:  # by a backend in Python
+            raise raised[1]
         message = instance.library.bl_message(instance.handle).decode(errors="replace")
         raise _Ended(message) if status == STOP else FmuError(message)
 
@@ -105,7 +154,8 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
+    threading.Thread(target=_leave_with_parent, args=(parent,), daemon=True).start()
     worker: Worker | None = None
     while head := requests.read(REQUEST.size):
         op, t, dt, size = REQUEST.unpack(head)
@@ -134,7 +184,7 @@ def main() -> None:
 def _leave_with_parent(parent: int) -> NoReturn:
     """End this process when the parent is gone, even while the FMU hangs."""
     while os.name == "nt" or os.getppid() == parent:
-        time.sleep(1.0)
+        time.sleep(0.5)
     os._exit(1)
 
 

@@ -169,6 +169,14 @@ class _Resolver:
                             + f": d.connect(…, '{item.path}.{port.name}')."
                         )
                     continue
+                if self._given(source).kind == "string" and port.kind != "string":
+                    kind = "numeric" if isinstance(port.kind, Same) else port.kind
+                    self.problems.append(
+                        f"`{item.path}.{port.name}` expects a {kind} signal, but "
+                        f"{self._name_giver(source)} is a string. Strings connect only to string "
+                        f"inputs of FMUs."
+                    )
+                    continue
                 wanted = self._wanted(number, port, carried)
                 self._check_wire(source, f"{item.path}.{port.name}", wanted)
         for border in self.flat.borders:

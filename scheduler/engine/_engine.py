@@ -416,7 +416,8 @@ class Instance:
         if status == contract.BL_ERROR_INTERRUPT and raised is not None:
             raise raised[1]
         # What a block raised before may have been tried again, and have gone well.
-        if status == ERROR_BLOCK and raised is not None and number in (raised[0], -1):
+        failed = status in (ERROR_BLOCK, contract.BL_ERROR_STATE)
+        if failed and raised is not None and number in (raised[0], -1):
             cause = raised[1]
             raise BlockError(
                 f"{named} raised {type(cause).__name__} {when}: {cause}. "
@@ -534,6 +535,8 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
         try:
             if op == contract.BL_OP_ADVANCE:
                 operations[number][op](t, dt)
+            elif op in (contract.BL_OP_SAVE, contract.BL_OP_RESTORE):
+                operations[number][op](int(dt))
             elif op == contract.BL_OP_EXIT_INITIALIZATION:
                 return OK if operations[number][op](t) else UNCHANGED
             else:
@@ -553,10 +556,9 @@ def make_host(instance: Instance, blocks: Mapping[int, PythonBlock]) -> Any:
 
 def _bind_session(session: Session) -> list[Any]:
     """List the operations of a block that runs elsewhere, by number."""
-    update, advance, begin = (
-        getattr(session, name, None) for name in ("update", "advance", "begin")
-    )
-    return [session.start, session.output, None, update, advance, None, begin]
+    names = ("update", "advance", "begin", "accept_step", "keep", "put_back")
+    update, advance, begin, *rolling_back = (getattr(session, name, None) for name in names)
+    return [session.start, session.output, None, update, advance, None, begin, *rolling_back]
 
 
 def _bind_operations(instance: Instance, number: int, block: PythonBlock) -> list[Operation]:

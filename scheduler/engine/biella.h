@@ -211,10 +211,22 @@ typedef struct {
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 
-/* One operation of one block (BL_OP_INIT, BL_OP_OUTPUT, BL_OP_EXIT_INITIALIZATION or BL_OP_ADVANCE), for a host that runs a block by itself. */
+/* One operation of one block, for a host that runs a block by itself: BL_OP_INIT, BL_OP_OUTPUT, BL_OP_EXIT_INITIALIZATION, BL_OP_ADVANCE,
+   BL_OP_ACCEPT_STEP, BL_OP_SAVE or BL_OP_RESTORE. */
 BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt);
+/* The same for BL_OP_ADVANCE with the first and second derivatives of all inputs, port by port, as bl_input_derivatives writes them. */
+BL_API int bl_advance_block(bl_engine *e, int32_t block, double t, double dt, const double *derivatives);
 /* The present inputs of a block, port by port: in a coupling they differ from those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
+/* During an advance of a block: the first derivatives of all its inputs, then the second. Returns 0, without writing, if it has none. */
+BL_API int bl_input_derivatives(const bl_engine *e, int32_t block, double *values);
+
+/* Strings between blocks outside the engine. A writer, opened before a run, writes texts of less than BL_STRING_SIZE bytes; their numbers
+   are the values of signals. 0: too long, or no such writer. NULL: the text is not kept any more. */
+enum { BL_STRING_SIZE = 1024, BL_STRINGS_KEPT = 16 };
+BL_API int32_t bl_string_open(bl_engine *e);
+BL_API double bl_string_write(bl_engine *e, int32_t writer, const char *text);
+BL_API const char *bl_string_read(const bl_engine *e, double number);
 
 /* An external FMU for a block of kernel fmu2 or fmu3: all that a plan does not hold. Everything is copied. */
 typedef struct {

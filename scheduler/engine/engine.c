@@ -500,12 +500,44 @@ int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, double dt) 
     const bl_operation run = op == BL_OP_INIT                  ? kernel->init
                              : op == BL_OP_OUTPUT              ? kernel->output
                              : op == BL_OP_EXIT_INITIALIZATION ? kernel->exit_initialization
+                             : op == BL_OP_ACCEPT_STEP         ? kernel->accept_step
                                                                : NULL;
+    int (*const move)(bl_block *, int) = op == BL_OP_SAVE ? kernel->save : op == BL_OP_RESTORE ? kernel->restore : NULL;
     int status = BL_OK;
     if (run) status = run(b, t);
+    else if (move && dt >= 0.0 && dt < (double)BL_SNAPSHOTS) status = move(b, (int)dt);
     else if (op == BL_OP_ADVANCE && kernel->advance) status = kernel->advance(b, t, dt);
     else return bl_fail(e, BL_ERROR_ARGUMENT, -1, "block %d has no operation %d to call", (int)block, (int)op);
     return status == BL_OK || status == BL_UNCHANGED ? status : bl_fail(e, status, block, "the block failed");
+}
+
+int bl_advance_block(bl_engine *e, int32_t block, double t, double dt, const double *derivatives) {
+    if (block < 0 || block >= e->block_count) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "no block %d", (int)block);
+    bl_block *b = &e->blocks[block];
+    const double **ports = calloc(2 * (size_t)b->u_count + 1, sizeof *ports);
+    if (!ports) return bl_fail(e, BL_ERROR_MEMORY, -1, "out of memory");
+    for (int32_t k = 0; k < 2 * b->u_count; k++) {
+        ports[k] = derivatives;
+        derivatives += b->u_width[k % b->u_count];
+    }
+    b->u1 = ports;
+    b->u2 = ports + b->u_count;
+    const int status = bl_call_block(e, block, BL_OP_ADVANCE, t, dt);
+    b->u1 = b->u2 = NULL;
+    free((void *)ports);
+    return status;
+}
+
+int bl_input_derivatives(const bl_engine *e, int32_t block, double *values) {
+    if (block < 0 || block >= e->block_count || !e->blocks[block].u1) return 0;
+    const bl_block *b = &e->blocks[block];
+    for (int order = 1; order <= 2; order++)
+        for (int32_t k = 0; k < b->u_count; values += b->u_width[k], k++) {
+            const double *const *from = order == 1 ? b->u1 : b->u2;
+            if (from) memcpy(values, from[k], (size_t)b->u_width[k] * sizeof(double));
+            else memset(values, 0, (size_t)b->u_width[k] * sizeof(double));
+        }
+    return 1;
 }
 
 int bl_inputs(const bl_engine *e, int32_t block, double *values) {
@@ -635,6 +667,7 @@ void bl_close(bl_engine *e) {
     if (!e) return;
     for (int32_t k = 0; e->kernels && k < e->block_count; k++)
         if (e->kernels[k] && e->kernels[k]->close) e->kernels[k]->close(&e->blocks[k]);
+    bl_close_strings(e);
     for (bl_chunk *chunk = e->chunks; chunk;) {
         bl_chunk *next = chunk->next;
         free(chunk);

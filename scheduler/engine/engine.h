@@ -222,6 +222,7 @@ struct bl_engine {
     int64_t max_steps, max_events; /* in a tick */
     bool locates; /* whether events are located within a tick */
     struct bl_jacobian *jacobian; /* of implicit solvers: solvers/jacobian.c */
+    struct bl_strings *strings; /* between FMUs, NULL if there are none: strings.c */
     uint64_t plan_hash;
     bl_layout layout;
     bl_block *blocks;
@@ -348,6 +349,8 @@ int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL
 int bl_fail_block(bl_engine *e, int status, const bl_block *b, const char *what);
 /* Clears a failure after a successful retry. */
 void bl_forget_failure(bl_engine *e);
+/* strings.c */
+void bl_close_strings(bl_engine *e);
 /* loop.c: solves a loop among the calls that are due. */
 int bl_solve_loop(bl_engine *e, bl_loop *loop, double t, bool minor);
 int64_t bl_loop_scratch_size(int32_t tears);

@@ -5,6 +5,10 @@
  *   -DOUTPUTS_AFTER_EXIT    outputs are 0 in initialization mode
  *   -DENVIRONMENT=...       that pointer is passed to the logger instead of the environment
  *   -DFAULTY_STATES         fmi2GetFMUstate crashes
+ *   -DFAULTY_RESTORE        fmi2SetFMUstate crashes
+ *   -DOWN_MEMORY            the memory functions of the environment are not used
+ *   -DSINGLE                a second instance at a time is refused
+ *   -DREJECTS_STEPS         steps of another length than 10 ms are discarded
  *   -DROUNDS, -DFLUSHES     calls change the rounding mode, or have subnormal numbers flushed
  *   -DWANDERS               calls change the working directory */
 #include <fenv.h>
@@ -98,6 +102,10 @@ API const char *fmi2GetVersion(void) {
 #endif
 }
 
+#ifdef SINGLE
+static int instances;
+#endif
+
 API void *fmi2Instantiate(const char *name, int type, const char *guid, const char *resources, const callbacks *call,
                           int visible, int loud) {
     (void)visible;
@@ -105,7 +113,14 @@ API void *fmi2Instantiate(const char *name, int type, const char *guid, const ch
         call->log(call->environment, name, ERROR, "error", "type %d, guid %s, resources %s", type, guid, resources);
         return NULL;
     }
+#ifdef SINGLE
+    if (instances++ > 0) return call->log(call->environment, name, ERROR, "error", "there is one already"), NULL;
+#endif
+#ifdef OWN_MEMORY
+    instance *i = calloc(1, sizeof *i);
+#else
     instance *i = call->allocate(1, sizeof *i);
+#endif
     i->call = call;
     i->loud = loud;
     i->v.u = 0.5;
@@ -120,7 +135,14 @@ API void *fmi2Instantiate(const char *name, int type, const char *guid, const ch
 API void fmi2FreeInstance(void *c) {
     instance *i = c;
     note(i, "free");
+#ifdef SINGLE
+    instances--;
+#endif
+#ifdef OWN_MEMORY
+    free(i);
+#else
     i->call->release(i);
+#endif
 }
 API int fmi2SetDebugLogging(void *c, int on, size_t count, const char *const *categories) {
     instance *i = c;
@@ -270,6 +292,9 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
         i->call->log(i->call->environment, i->name, ERROR, "error", "step from %g, but it is %g", t, i->v.t);
         return ERROR;
     }
+#ifdef REJECTS_STEPS
+    if (h < 0.01 - 1e-9 || h > 0.01 + 1e-9) return DISCARD;
+#endif
     if (i->v.trouble == TOO_LONG) {
         if (h > i->v.at)
             return i->call->log(i->call->environment, i->name, DISCARD, "step", "%g s are too long", h), DISCARD;
@@ -352,7 +377,13 @@ UNUSED(fmi2GetStringStatus) UNUSED(fmi2GetRealOutputDerivatives)
     memcpy(*state, &((instance *)c)->v, sizeof(values));
     return OK;
 }
-API int fmi2SetFMUstate(void *c, void *state) { return memcpy(&((instance *)c)->v, state, sizeof(values)), OK; }
+API int fmi2SetFMUstate(void *c, void *state) {
+#ifdef FAULTY_RESTORE
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+#endif
+    return memcpy(&((instance *)c)->v, state, sizeof(values)), OK;
+}
 API int fmi2FreeFMUstate(void *c, void **state) { return (void)c, free(*state), *state = NULL, OK; }
 API int fmi2SerializedFMUstateSize(void *c, void *state, size_t *size) {
     return (void)c, (void)state, *size = sizeof(values), OK;

@@ -101,6 +101,32 @@ EXCHANGE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+FMI1 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="1.0" modelName="one" modelIdentifier="one" guid="{one}"
+  numberOfContinuousStates="0" numberOfEventIndicators="0">
+<UnitDefinitions><BaseUnit unit="m"/></UnitDefinitions>
+<ModelVariables>
+<ScalarVariable name="u" valueReference="0" causality="input">
+  <Real unit="m" start="1"/></ScalarVariable>
+<ScalarVariable name="y" valueReference="1" causality="output"><Real unit="m"/></ScalarVariable>
+<ScalarVariable name="k" valueReference="2" variability="parameter">
+  <Real start="1"/></ScalarVariable>
+<ScalarVariable name="n" valueReference="3" causality="output" variability="discrete">
+  <Integer/></ScalarVariable>
+<ScalarVariable name="b" valueReference="4" causality="input" variability="discrete">
+  <Boolean start="false"/></ScalarVariable>
+<ScalarVariable name="name" valueReference="5" variability="parameter">
+  <String start=""/></ScalarVariable>
+<ScalarVariable name="ends" valueReference="6" variability="parameter">
+  <Real start="1e300"/></ScalarVariable>
+</ModelVariables>
+<Implementation><CoSimulation_StandAlone>
+<Capabilities canHandleVariableCommunicationStepSize="true"/>
+</CoSimulation_StandAlone></Implementation>
+</fmiModelDescription>
+"""
+
+
 FMI3 = """<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="3.0" modelName="three" instantiationToken="{three}">
 <CoSimulation modelIdentifier="three"/>
@@ -181,4 +207,13 @@ def make_exchange(path: Path) -> Path:
         archive.writestr("modelDescription.xml", EXCHANGE)
         library = compile_specimen(name="exchange").read_bytes()
         archive.writestr(f"binaries/{platform_folder()}/exchange.so", library)
+    return path
+
+
+def make_fmi1(path: Path) -> Path:
+    """Write an FMU of FMI 1.0 to `path`."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", FMI1)
+        library = compile_specimen(name="one").read_bytes()
+        archive.writestr(f"binaries/{platform_folder()}/one.so", library)
     return path

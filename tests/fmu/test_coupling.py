@@ -313,13 +313,6 @@ def test_fmus_run_elsewhere_are_coupled_explicitly(specimen, options):
         ]
         assert np.array_equal(runs[0]["b.s"], runs[1]["b.s"])
         assert np.array_equal(runs[0]["a.q"], runs[1]["a.q"])
-    with pytest.warns(CouplingWarning, match=r"`b` cannot repeat.*gauss-seidel"):
-        simulate(pair(specimen, options), 0.1, coupling="newton")
-    d = pair(specimen, options)
-    d.couple("a", "b", method="newton")
-    advice = "isolate=False" if "isolate" in options else "backend='engine'"
-    with pytest.raises(DiagramError, match=rf"`b` cannot repeat.*{advice}"):
-        d.compile()
 
 
 @pytest.mark.parametrize("method", ["gauss-seidel", "fixed-point", "newton"])

@@ -1,8 +1,4 @@
-"""FMUs that PythonFMU makes, run inside a Python process beside ours.
-
-pip install biella pytest pythonfmu
-python -m pytest tests/peers/test_pythonfmu.py -m slow
-"""
+"""FMUs that PythonFMU makes, run inside a Python process beside ours."""
 
 from __future__ import annotations
 
@@ -13,12 +9,10 @@ import numpy as np
 import pytest
 
 from biella import BlockError, Diagram, Fmu, simulate
-from biella.blocks import Integrator, Sine
-
-pytestmark = pytest.mark.slow
+from biella.blocks import Convert, Integrator, Sine, Step
 
 SOURCE = """
-from pythonfmu import Fmi2Causality, Fmi2Slave, Fmi2Variability, Real
+from pythonfmu import Boolean, Fmi2Causality, Fmi2Slave, Fmi2Variability, Integer, Real, String
 
 class Lag(Fmi2Slave):
     def __init__(self, **kwargs):
@@ -35,16 +29,54 @@ class Lag(Fmi2Slave):
             raise ValueError("tau must be positive")
         self.y += h * (self.u - self.y) / self.tau
         return True
+
+
+class Odd(Fmi2Slave):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.n, self.on, self.count, self.text, self.limit = 3, True, 0, "none", 1e9
+        for kind, name in ((Integer, "n"), (Boolean, "on")):
+            self.register_variable(kind(name, causality=Fmi2Causality.input))
+        self.register_variable(Integer("count", causality=Fmi2Causality.output))
+        self.register_variable(
+            String("text", causality=Fmi2Causality.parameter, variability=Fmi2Variability.fixed)
+        )
+        self.register_variable(
+            Real("limit", causality=Fmi2Causality.parameter, variability=Fmi2Variability.fixed)
+        )
+        if not kwargs["instance_name"].isidentifier():
+            raise ValueError("no such instance")
+
+    def exit_initialization_mode(self):
+        self.count = len(self.text)
+
+    def do_step(self, t, h):
+        self.count += self.n if self.on else 0
+        return t < self.limit
 """
 
 
 @pytest.fixture(scope="module")
 def lag(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pythonfmu")
-    (folder / "lag.py").write_text(SOURCE)
-    command = [sys.executable, "-m", "pythonfmu", "build", "-f", "lag.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    build(folder, "Lag")
     return folder / "Lag.fmu"
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pythonfmu")
+    build(folder, "Odd")
+    return folder / "Odd.fmu"
+
+
+def build(folder, name):
+    """PythonFMU takes the last class of a file."""
+    first, *classes = SOURCE.split("class ")
+    wanted = next(text for text in classes if text.startswith(name))
+    (folder / f"{name.lower()}.py").write_text(f"{first}class {wanted}")
+    command = [sys.executable, "-m", "pythonfmu", "build", "-f", f"{name.lower()}.py"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("options", [{}, {"isolate": True}, {"backend": "fmpy"}])
@@ -74,4 +106,32 @@ def test_an_exception_in_it_ends_the_run_with_its_text(lag):
     d = Diagram("wrong", step=0.01)
     d.add(Fmu(lag, parameters={"tau": -1.0}, logging=True), name="f")
     with pytest.raises(BlockError, match=r"(?s)FMU `Lag.fmu`.*fmi2DoStep returned.*tau must be"):
+        simulate(d, 1.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"isolate": True}, {"backend": "fmpy"}])
+def test_integers_booleans_strings_and_late_outputs(odd, options):
+    """`count` is 5 only after initialization mode; integers without variability are findings."""
+    d = Diagram("odd", step=0.1)
+    f = d.add(Fmu(odd, parameters={"text": "hello"}, validate=False, **options), name="f")
+    on = d.add(Convert("boolean"), name="on")
+    d.connect(d.add(Step(at=0.25, before=1.0, to=0.0), name="step"), on)
+    d.connect(on, f["on"])
+    assert simulate(d, 0.5)["f.count"].tolist() == [5, 8, 11, 14, 14, 14]
+
+
+@pytest.mark.parametrize("options", [{}, {"isolate": True}])
+def test_a_step_that_returns_false_ends_the_run(odd, options):
+    d = Diagram("odd", step=0.1)
+    d.add(Fmu(odd, parameters={"limit": 0.25}, validate=False, **options), name="f")
+    result = simulate(d, 1.0)  # PythonFMU discards the step with fmi2Terminated
+    assert "it requested the end of the simulation at t = 0.3" in result.info["stopped"]
+    assert result["f.count"].tolist() == [4, 7, 10, 13]
+
+
+@pytest.mark.parametrize("options", [{}, {"isolate": True}])
+def test_an_exception_while_it_is_made_has_the_name_of_the_fmu(odd, options):
+    d = Diagram("odd", step=0.1)
+    d.add(Fmu(odd, instance_name="no name", validate=False, **options), name="f")
+    with pytest.raises(BlockError, match=r"FMU `Odd.fmu` .*fmi2Instantiate returned no instance"):
         simulate(d, 1.0)

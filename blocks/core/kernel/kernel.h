@@ -81,7 +81,10 @@ typedef enum {
     BL_OP_UPDATE,
     BL_OP_ADVANCE,
     BL_OP_PROJECT,
-    BL_OP_EXIT_INITIALIZATION
+    BL_OP_EXIT_INITIALIZATION,
+    BL_OP_ACCEPT_STEP,
+    BL_OP_SAVE,   /* to the snapshot whose number is dt, */
+    BL_OP_RESTORE /* and from it */
 } bl_op;
 
 /* Calls a block that is implemented outside the engine; returns a bl_status. */

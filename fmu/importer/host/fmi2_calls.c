@@ -26,6 +26,7 @@ typedef struct {
     fmi2Status (*SetInteger)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Integer[]);
     fmi2Status (*SetBoolean)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2Boolean[]);
     fmi2Status (*SetString)(fmi2Component, const fmi2ValueReference[], size_t, const fmi2String[]);
+    fmi2Status (*GetString)(fmi2Component, const fmi2ValueReference[], size_t, fmi2String[]);
     fmi2Status (*DoStep)(fmi2Component, fmi2Real, fmi2Real, fmi2Boolean);
     fmi2Status (*GetBooleanStatus)(fmi2Component, const fmi2StatusKind, fmi2Boolean *);
     fmi2Status (*GetRealStatus)(fmi2Component, const fmi2StatusKind, fmi2Real *); /* NULL: there is none */
@@ -59,6 +60,7 @@ static const bl_fmu_symbol SYMBOLS[] = {
     SYMBOL(SetInteger, 0),
     SYMBOL(SetBoolean, 0),
     SYMBOL(SetString, 0),
+    SYMBOL(GetString, HOST_NO_FLAG),
     SYMBOL(DoStep, 0),
     SYMBOL(GetBooleanStatus, 0),
     SYMBOL(GetRealStatus, HOST_NO_FLAG),
@@ -81,7 +83,12 @@ static const bl_fmi2_functions *calls_of(const bl_fmu_host *f) { return f->calls
 
 static const char *get_version(const void *calls) { return ((const bl_fmi2_functions *)calls)->GetVersion(); }
 
-static const char *find_missing(const bl_fmu_host *f, const bl_block *b) { return (void)f, (void)b, NULL; }
+static const char *find_missing(const bl_fmu_host *f, const bl_block *b) {
+    const int32_t *record = bl_fmu_output_records(b), *end = bl_fmu_parameter_records(b);
+    for (; record < end; record += HOST_OUTPUT_FIELDS)
+        if (record[1] == HOST_STRING && !calls_of(f)->GetString) return "fmi2GetString";
+    return NULL;
+}
 
 static void note_message(fmi2ComponentEnvironment environment, fmi2String instance, fmi2Status status,
                          fmi2String category, fmi2String message, ...) {
@@ -201,6 +208,13 @@ static int set_strings(bl_fmu_host *f, double t) {
         "SetString", t);
 }
 
+static bl_fmi_status set_texts(bl_fmu_host *f, const uint32_t *references, const char *const *texts, size_t count) {
+    return CALL(f, SetString, references, count, texts);
+}
+static bl_fmi_status get_texts(bl_fmu_host *f, const uint32_t *references, const char **texts, size_t count) {
+    return CALL(f, GetString, references, count, texts);
+}
+
 static bl_fmi_status set_input_derivatives(bl_fmu_host *f, bl_fmu_group *g) {
     return CALL(f, SetRealInputDerivatives, g->references, (size_t)g->count, g->orders, g->input_derivatives);
 }
@@ -278,6 +292,8 @@ const bl_fmi bl_fmi2_calls = {
     .get = get,
     .set_array = set_array,
     .set_strings = set_strings,
+    .set_texts = set_texts,
+    .get_texts = get_texts,
     .do_step = do_step,
     .set_input_derivatives = set_input_derivatives,
     .get_directional_derivative = get_directional_derivative,

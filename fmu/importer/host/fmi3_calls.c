@@ -43,6 +43,7 @@ typedef struct {
     FUNCTION(Set##name);
     ALL_TYPES(ACCESS)
 #undef ACCESS
+    FUNCTION(GetString);
     FUNCTION(SetString);
     FUNCTION(SetBinary);
     FUNCTION(EnterEventMode);
@@ -73,7 +74,8 @@ static const bl_fmu_symbol SYMBOLS[] = {
 #define ACCESS(type, name, c) SYMBOL(Get##name, HOST_NO_FLAG), SYMBOL(Set##name, HOST_NO_FLAG),
     ALL_TYPES(ACCESS)
 #undef ACCESS
-        SYMBOL(SetString, HOST_NO_FLAG),
+        SYMBOL(GetString, HOST_NO_FLAG),
+    SYMBOL(SetString, HOST_NO_FLAG),
     SYMBOL(SetBinary, HOST_NO_FLAG),
     SYMBOL(EnterEventMode, HOST_HAS_EVENTS),
     SYMBOL(UpdateDiscreteStates, HOST_HAS_EVENTS),
@@ -104,6 +106,7 @@ static const char *missing_access(const bl_fmi3_functions *calls, int32_t type, 
 #define ACCESS(type, name, c) \
     case type: return gets ? (calls->Get##name ? NULL : "fmi3Get" #name) : (calls->Set##name ? NULL : "fmi3Set" #name);
         ALL_TYPES(ACCESS)
+        ACCESS(HOST_STRING, String, fmi3String)
 #undef ACCESS
         default: return NULL;
     }
@@ -346,6 +349,15 @@ static int get(bl_fmu_host *f, bl_fmu_group *g, double t) {
     return BL_OK;
 }
 
+/* Strings are discrete. */
+static bl_fmi_status set_texts(bl_fmu_host *f, const uint32_t *references, const char *const *texts, size_t count) {
+    if (f->mode == HOST_STEPPING && f->flags & HOST_HAS_EVENTS && enter_events(f, f->time) != BL_OK) return FMI_ERROR;
+    return CALL(f, SetString, references, count, texts, count);
+}
+static bl_fmi_status get_texts(bl_fmu_host *f, const uint32_t *references, const char **texts, size_t count) {
+    return CALL(f, GetString, references, count, texts, count);
+}
+
 static int set_strings(bl_fmu_host *f, double t) {
     int status = BL_OK;
     if (f->string_count > 0)
@@ -482,6 +494,8 @@ const bl_fmi bl_fmi3_calls = {
     .get = get,
     .set_array = set_array,
     .set_strings = set_strings,
+    .set_texts = set_texts,
+    .get_texts = get_texts,
     .do_step = do_step,
     .set_input_derivatives = set_input_derivatives,
     .get_directional_derivative = get_directional_derivative,

@@ -2,6 +2,7 @@
  *
  *   host.c          the block: its operations, in the order in which the engine calls them
  *   values.c        inputs, outputs and parameters, between the engine and the FMU
+ *   text_values.c   inputs and outputs that are strings
  *   saved_states.c  snapshots of a coupling, and states as bytes
  *   messages.c      the logger, error texts, what a status means
  *   fmi2_calls.c    one version of FMI each: a table of operations (bl_fmi),
@@ -38,6 +39,7 @@ enum {
     HOST_REAL,
     HOST_INTEGER,
     HOST_BOOLEAN,
+    HOST_STRING, /* of ports only */
     HOST_FMI2_TYPES,
     HOST_FLOAT32 = HOST_FMI2_TYPES,
     HOST_INT8,
@@ -105,6 +107,7 @@ typedef struct bl_fmi bl_fmi;
 typedef struct bl_fmu_host {
     /* Members used in a step come first, close together in memory. */
     const bl_fmi *fmi;
+    bl_engine *engine; /* which has the strings of signals */
     void *calls; /* the functions of the FMU, a table of that version */
     void *component;
     bl_host_mode mode;
@@ -177,6 +180,8 @@ struct bl_fmi {
     int (*set_array)(bl_fmu_host *f, int32_t type, const double *values, int32_t number, int32_t count,
                      uint32_t reference, double t); /* of a parameter */
     int (*set_strings)(bl_fmu_host *f, double t); /* and binaries */
+    bl_fmi_status (*set_texts)(bl_fmu_host *f, const uint32_t *references, const char *const *texts, size_t count);
+    bl_fmi_status (*get_texts)(bl_fmu_host *f, const uint32_t *references, const char **texts, size_t count);
     /* `is_last`: of the steps of a tick. */
     int (*do_step)(const bl_block *b, bl_fmu_host *f, double t, double h, int is_last);
     bl_fmi_status (*set_input_derivatives)(bl_fmu_host *f, bl_fmu_group *g);
@@ -236,6 +241,11 @@ int bl_fmu_tune(const bl_block *b, bl_fmu_host *f, double t);
 const int32_t *bl_fmu_input_records(const bl_block *b);
 const int32_t *bl_fmu_output_records(const bl_block *b);
 const int32_t *bl_fmu_parameter_records(const bl_block *b);
+
+/* text_values.c: strings that are inputs and outputs. Returns whether there was memory. */
+int bl_fmu_open_texts(const bl_block *b, bl_fmu_host *f);
+int bl_fmu_set_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
+int bl_fmu_get_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
 
 /* saved_states.c */
 int bl_fmu_save_snapshot(bl_block *b, int snapshot);

@@ -101,7 +101,8 @@ int bl_fmu_gather(const bl_block *b, bl_fmu_host *f) {
     return gather_ports(&f->direct, inputs, HOST_INPUT_FIELDS, 0, HOST_DIRECT, b->u, b->u_width, b->u_count) &&
            gather_ports(&f->delayed, inputs, HOST_INPUT_FIELDS, 0, HOST_DELAYED, b->u, b->u_width, b->u_count) &&
            gather_ports(&f->outputs, outputs, HOST_OUTPUT_FIELDS, input_count, HOST_ANY, (const double *const *)b->y,
-                        b->y_width, b->y_count);
+                        b->y_width, b->y_count) &&
+           bl_fmu_open_texts(b, f);
 }
 
 /* ---- inputs and outputs */
@@ -134,7 +135,7 @@ static int fetch_values(const bl_block *b, const bl_fmu_host *f, bl_fmu_group *g
 /* Sets what was fetched. */
 static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     g->known = 0;
-    const int status = f->fmi->set(f, g, t);
+    const int status = g->type == HOST_STRING ? bl_fmu_set_texts(f, g, t) : f->fmi->set(f, g, t);
     g->known = status == BL_OK;
     return status;
 }
@@ -150,7 +151,7 @@ int bl_fmu_set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, 
 
 int bl_fmu_get_outputs(bl_fmu_host *f, double t) {
     for (bl_fmu_group *g = f->outputs.groups, *end = g + f->outputs.group_count; g != end; g++) {
-        const int status = f->fmi->get(f, g, t);
+        const int status = g->type == HOST_STRING ? bl_fmu_get_texts(f, g, t) : f->fmi->get(f, g, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from specimen import make_specimen
@@ -11,6 +14,17 @@ from specimen import make_specimen
 @pytest.fixture(scope="module")
 def specimen(tmp_path_factory):
     return make_specimen(tmp_path_factory.mktemp("specimen") / "specimen.fmu")
+
+
+@pytest.fixture(autouse=True)
+def pyfmi_is_there(monkeypatch):
+    """PyFMI, or a double of it that other processes find too."""
+    if importlib.util.find_spec("pyfmi") is None:
+        monkeypatch.syspath_prepend(str(Path(__file__).with_name("doubles")))
+        yield
+        sys.modules.pop("pyfmi", None)
+    else:
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,14 @@ from biella.blocks import Pendulum
 
 BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
 IDS = ["engine", "isolated", "fmpy"]
+EVERY: list[dict[str, Any]] = [
+    *BACKENDS,
+    {"backend": "fmpy", "isolate": True},
+    {"backend": "pyfmi"},
+    {"backend": "pyfmi", "isolate": True},
+]
+EVERY_ID = [*IDS, "fmpy isolated", "pyfmi", "pyfmi isolated"]
+"""With the double of PyFMI where it is not installed."""
 
 
 def plant():

@@ -9,9 +9,10 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from specimen import description, make_exchange, make_fmi3, make_specimen
+from specimen import description, make_exchange, make_fmi1, make_fmi3, make_specimen
 
 from biella import (
+    BiellaError,
     BlockError,
     Diagram,
     Fmu,
@@ -139,3 +140,39 @@ def test_integers_of_64_bits_do_not_wrap(three):
     d.connect(n, f["small"])
     with pytest.raises(BlockError, match=r"`small` cannot be 300: the range of Int8"):
         simulate(d, 0.1)
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_fmi1_follows_the_closed_form(tmp_path, isolate):
+    """x' = k u - x by Euler's method: x = 3 (1 - 0.99^n) for k u = 3, n counts where b is true."""
+    path = make_fmi1(tmp_path / "one.fmu")
+    d = Diagram("one", step=0.01)
+    given = {"k": 1.5, "name": "first"}
+    f = d.add(Fmu(path, backend="fmpy", isolate=isolate, parameters=given), name="f")
+    d.connect(d.add(Step(at=-1.0, to=2.0, unit="m"), name="u"), f["u"])
+    on = d.add(Convert("boolean"), name="on")
+    d.connect(d.add(Step(at=0.045, to=1.0), name="late"), on)
+    d.connect(on, f["b"])
+    r = simulate(d, 0.1)
+    assert r["f.y"] == pytest.approx(3.0 * (1.0 - 0.99 ** np.arange(11)), abs=1e-14)
+    assert r["f.n"].tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5]
+
+
+def test_fmi1_fails_with_its_name(tmp_path):
+    path = make_fmi1(tmp_path / "one.fmu")
+    with pytest.raises(FmuError, match=r"one.fmu is FMI 1.0: .*Use backend='fmpy'"):
+        Fmu(path)
+    with pytest.raises(BlockError, match=r"the FMU `one.fmu`, run by FMPy: .*DoStep failed"):
+        alone(path, backend="fmpy", parameters={"ends": 0.05})
+
+
+def test_fmi1_cannot_repeat_a_step(tmp_path):
+    """It has no functions for states."""
+    path = make_fmi1(tmp_path / "one.fmu")
+    block = Fmu(path, backend="fmpy")
+    assert not block.can_roll_back
+    d = Diagram("one", step=0.01)
+    d.add(block, name="f")
+    half = simulate(d, 0.1, keep_state=True)
+    with pytest.raises(BiellaError, match=r"the FMU `one.fmu` cannot serialize its state"):
+        simulate(d, 0.2, checkpoint=half.checkpoint)

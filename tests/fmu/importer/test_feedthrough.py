@@ -9,7 +9,7 @@ from biella import Diagram, DiagramError, Fmu, simulate
 from biella.blocks import Gain
 from biella.errors import FmuError
 
-from .runs import BACKENDS, IDS
+from .runs import EVERY, EVERY_ID
 
 pytestmark = pytest.mark.engine
 
@@ -22,7 +22,7 @@ def pairs(block):
     }
 
 
-@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_ID)
 def test_named_outputs_change_and_the_others_stay(specimen, options):
     declared = {"y": ["u"], "m": ["n"], "c": ["b"], "s": [], "q": []}
     assert pairs(Fmu(specimen, **options)) == declared
@@ -37,7 +37,7 @@ def test_named_outputs_change_and_the_others_stay(specimen, options):
     assert every == dict.fromkeys(declared, everything)
 
 
-@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_ID)
 def test_a_loop_that_was_declared_wrongly_is_no_loop(tmp_path, options):
     """s depends on w through a state only: s' = w0, w0 = -s closes no algebraic loop.
 
@@ -64,7 +64,7 @@ def test_a_loop_that_was_declared_wrongly_is_no_loop(tmp_path, options):
     assert result["f.s"][0] == 0.0
 
 
-@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_ID)
 def test_a_dependency_that_was_not_declared_is_respected(tmp_path, options):
     """y = k u + x, but the description denies it: then y shows the input of the step before."""
     xml = description().replace('index="2" dependencies="1"', 'index="2" dependencies=""')

@@ -145,10 +145,10 @@ def test_variables_that_no_signal_holds_are_named(three):
         block = Fmu(three, backend="fmpy")
     (warning,) = caught
     assert (
-        "three.fmu has variables that cannot become ports, because signals are numbers: "
-        "input text (String), output bytes (Binary)."
+        "three.fmu has variables that cannot become ports, because signals are numbers or strings: "
+        "output bytes (Binary)."
     ) in str(warning.message)
-    assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "y", "row"]
+    assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "text", "y", "row"]
     Fmu(three, **CHOSEN)
     with pytest.raises(FmuError, match=r"`bytes` of three.fmu is of type Binary, which cannot be"):
         Fmu(three, **(CHOSEN | {"outputs": ["bytes"]}))

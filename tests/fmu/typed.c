@@ -326,8 +326,8 @@ API int fmi3SetBinary(void *c, const unsigned *r, size_t count, const size_t *si
 
 /* ---- steps */
 
-static void integrate(values *v, double to) {
-    v->x += (to - v->t) * (v->u - v->x);
+static void integrate(values *v, double h, double to) {
+    v->x += h * (v->u - v->x);
     v->t = to;
 }
 
@@ -351,12 +351,12 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
             case ENDS_AFTER: *end = true; break;
             case ENDS_WITHIN:
                 *end = *early = true;
-                integrate(&i->v, *reached = i->v.at);
+                integrate(&i->v, i->v.at - t, *reached = i->v.at);
                 return OK;
             case EARLY: /* at half of a long step */
                 if (h < 0.006) break;
                 *early = true;
-                integrate(&i->v, *reached = t + 0.5 * h);
+                integrate(&i->v, 0.5 * h, *reached = t + 0.5 * h);
                 return OK;
             case STUCK:
                 *early = true;
@@ -368,13 +368,13 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
                 return OK;
             case STATE_EVENT: /* once, at `at` */
                 *event = *early = true;
-                integrate(&i->v, *reached = i->v.at);
+                integrate(&i->v, i->v.at - t, *reached = i->v.at);
                 i->v.at = 1e300;
                 i->v.x += 1.0;
                 return OK;
             default: break;
         }
-    integrate(&i->v, t + h);
+    integrate(&i->v, h, t + h);
     *reached = t + h;
     return OK;
 }

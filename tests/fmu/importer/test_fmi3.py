@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from specimen import make_fmi3
 from typed import FLAGS, TROUBLE, describe, make_typed
 
-from biella import BiellaError, BlockError, Diagram, Fmu, linearize, simulate
+from biella import BiellaError, BlockError, Diagram, Fmu, linearize, replay, run_realtime, simulate
 from biella.blocks import Convert, Gain, Step, Sum
 from biella.errors import BiellaWarning, FmuError
 
 pytestmark = pytest.mark.engine
 
-BACKENDS = [{}, {"isolate": True}, {"backend": "fmpy"}]
+BACKENDS: list[dict[str, Any]] = [{}, {"isolate": True}, {"backend": "fmpy"}]
 IDS = ["engine", "isolated", "fmpy"]
-EVENTS = {"event_mode": True, "inputs": [], "outputs": ["x", "hits", "entries"]}
+EVENTS: dict[str, Any] = {"event_mode": True, "inputs": [], "outputs": ["x", "hits", "entries"]}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +112,7 @@ def test_a_value_out_of_range_is_an_error_that_names_it(typed, options, name, va
         Fmu(typed, parameters={name: value}, **options)
     d = Diagram("out of range", step=0.01)
     f = d.add(Fmu(typed, inputs=[name], outputs=[f"{name}_out"], **options), name="f")
-    source = d.add(Step(at=0.02, to=float(value)), name="s")
+    source: Any = d.add(Step(at=0.02, to=float(value)), name="s")
     if name != "f32":
         whole = d.add(Convert("integer"), name="n")
         d.connect(source, whole)
@@ -162,7 +164,7 @@ def test_an_array_parameter_is_tuned_as_a_whole(typed):
 
 @pytest.mark.parametrize("options", BACKENDS, ids=IDS)
 def test_a_structural_parameter_sets_the_widths_of_ports(typed, options):
-    given = {"n": 5, "w": [1, 2, 3, 4, 5]}
+    given: dict[str, Any] = {"n": 5, "w": [1, 2, 3, 4, 5]}
     block = Fmu(typed, outputs=["s"], parameters=given, **options)
     assert {p.name: p.width for p in block.inputs}["w"] == 5 and block.outputs[0].width == 5
     result = run(typed, 0.01, outputs=["s"], parameters=given, **options)
@@ -171,7 +173,7 @@ def test_a_structural_parameter_sets_the_widths_of_ports(typed, options):
 
 
 def test_wrong_sizes_are_refused(typed):
-    for given, message in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"n": -1}, "`n` cannot be -1: the range of UInt64"),
         ({"n": 2.5}, "`n` is of type UInt64, got 2.5, which is not an integer"),
         ({"w": [1, 2, 3]}, "`w` has 2 values, got 3"),
@@ -182,7 +184,8 @@ def test_wrong_sizes_are_refused(typed):
         ({"texts": ["a"] * 3}, "`texts` of typed.fmu must be 2 × string"),
         ({"text": 1}, "`text` of typed.fmu must be a string, got 1"),
         ({"blob": "text"}, "`blob` of typed.fmu must be bytes, got 'text'"),
-    ):
+    ]
+    for given, message in wrong:
         with pytest.raises(FmuError, match=message):
             Fmu(typed, parameters=given)
     with pytest.raises(FmuError, match=r"`w\[0\]` is an element of the array `w` of typed.fmu"):
@@ -215,7 +218,7 @@ def test_aliases_are_other_names_of_a_variable(typed):
     plain = Fmu(typed)
     assert "position" not in [p.name for p in plain.inputs]
     assert "shown" not in [p.name for p in plain.outputs]
-    chosen = {"inputs": ["position"], "outputs": ["shown", "y"]}
+    chosen: dict[str, Any] = {"inputs": ["position"], "outputs": ["shown", "y"]}
     block = Fmu(typed, **chosen, parameters={"position": 3.0})
     assert [p.name for p in (*block.inputs, *block.outputs)] == ["position", "shown", "y"]
     assert str(block.outputs[0].unit) == "m"
@@ -231,7 +234,7 @@ def test_aliases_are_other_names_of_a_variable(typed):
 @pytest.mark.parametrize("options", BACKENDS, ids=IDS)
 def test_terminate_simulation_ends_the_run(typed, options):
     """The sample at the end of a completed step is kept; within a step the run ends before it."""
-    shown = {"inputs": [], "outputs": ["x"], **options}
+    shown: dict[str, Any] = {"inputs": [], "outputs": ["x"], **options}
     result = run(typed, parameters=trouble("ends_after"), **shown)
     assert "it requested the end of the simulation at t = 0.05" in result.info["stopped"]
     assert result.t[-1] == pytest.approx(0.05)
@@ -304,7 +307,7 @@ def test_discrete_inputs_change_in_event_mode(typed, tmp_path):
     """The FMU refuses a discrete input in step mode, and takes it over in an event only."""
     diary = tmp_path / "diary"
     d = Diagram("discrete", step=0.01)
-    options = {"event_mode": True, "parameters": {"diary": str(diary)}}
+    options: dict[str, Any] = {"event_mode": True, "parameters": {"diary": str(diary)}}
     f = d.add(
         Fmu(typed, inputs=["u", "d", "i8"], outputs=["latched", "i8_out"], **options), name="f"
     )
@@ -357,7 +360,7 @@ def test_clocked_ports_are_refused_by_name(tmp_path):
     ):
         Fmu(path)
     with pytest.warns(BiellaWarning, match=r"input c \(Clock\).* clocks are not activated"):
-        block = Fmu(path, outputs=["y"])
+        block: Any = Fmu(path, outputs=["y"])
     assert block.options.event_mode  # FMI requires it of an FMU with clocks
 
 
@@ -472,3 +475,60 @@ def test_its_states_are_not_linearized(typed):
 def test_isolated_and_native_agree_to_the_bit(typed):
     native, isolated = (simulate(loop(typed, 0.3, **options), 0.2) for options in BACKENDS[:2])
     assert native["y"].tobytes() == isolated["y"].tobytes()
+
+
+def pair(path, **options):
+    """Return two FMUs with x' = u - x that turn each other: u = -x of the other, and u = x."""
+    d = Diagram("pair", step=0.01)
+    shown: dict[str, Any] = {"inputs": ["u"], "outputs": ["x"], "substeps": 2, **options}
+    a = d.add(Fmu(path, parameters={"x": 1.0}, **shown), name="a")
+    b = d.add(Fmu(path, **shown), name="b")
+    back = d.add(Gain(-3.0), name="back")
+    d.connect(a, b)
+    d.connect(b, back)
+    d.connect(back, a)
+    return d
+
+
+@pytest.mark.parametrize("extrapolation", [0, 1, 2])
+@pytest.mark.parametrize("coupling", ["jacobi", "gauss-seidel", "newton"])
+def test_couplings_are_those_of_fmi2(typed, specimen, coupling, extrapolation):
+    """The FMI 2.0 specimen has the same state, by the same method: equal to the bit."""
+    chosen = {"coupling": coupling, "extrapolation": extrapolation}
+    new, old = (simulate(pair(path), 0.3, **chosen) for path in (typed, specimen))
+    assert new["a"].tobytes() == old["a"].tobytes()
+    assert new["b"].tobytes() == old["b"].tobytes() and np.ptp(new["b"]) > 0.1
+
+
+def test_a_step_is_rolled_back(typed, tmp_path):
+    diary = tmp_path / "diary"
+    d = pair(typed)
+    d.add(Fmu(typed, inputs=[], outputs=["x"], parameters={"diary": str(diary)}), name="alone")
+    simulate(d, 0.02, coupling="newton", extrapolation=1)
+    assert [line for line in calls(diary) if line.startswith("step")] == [
+        "step 0 0.01 1", "step 0.01 0.01 1",
+    ]  # fmt: skip
+    diary.unlink()
+    d = Diagram("pair", step=0.01)
+    shown: dict[str, Any] = {"inputs": ["u"], "outputs": ["x"]}
+    a = d.add(Fmu(typed, parameters={"x": 1.0, "diary": str(diary)}, **shown), name="a")
+    b = d.add(Fmu(typed, **shown), name="b")
+    d.connect(a, b)
+    d.connect(b, a)
+    simulate(d, 0.01, coupling="newton", extrapolation=1)
+    assert calls(diary).count("step 0 0.01 1") > 1
+
+
+def test_a_real_time_run_is_replayed_to_the_bit(typed):
+    """With a parameter that changes during the run; without its diagram the FMU is missing."""
+
+    def build():
+        return loop(typed, 0.3)
+
+    with run_realtime(build(), until=0.1) as live:
+        live["f.k"] = 3.0
+        result = live.wait()
+    again = replay(result, build())
+    assert result["y"].tobytes() == again["y"].tobytes()
+    with pytest.raises(BiellaError, match=r"the run has Python blocks or FMUs, .*pass its diagram"):
+        replay(result)

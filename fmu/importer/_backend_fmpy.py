@@ -256,10 +256,10 @@ class FmpySession(AbstractSnapshots):
 
     def _step_fmi3(self, t: float, h: float) -> float | None:
         """Take a step of FMI 3.0, in parts if the FMU returns early."""
-        end = t + h
+        end, part = t + h, h
         while True:
             _, ended, early, reached = self._try(
-                self.fmu.doStep, t, end - t, self._promises_no_return(t)
+                self.fmu.doStep, t, part, self._promises_no_return(t)
             )
             reached = reached if t < reached <= t + 1.000001 * h else (t if ended else end)
             if ended:
@@ -267,6 +267,7 @@ class FmpySession(AbstractSnapshots):
             if not early or reached >= end - 1e-9 * h:
                 return None
             t = float(reached)
+            part = end - t
 
     def _make_solver(self, t: float) -> Any:
         from fmpy.sundials import CVodeSolver

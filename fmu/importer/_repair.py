@@ -7,7 +7,7 @@ finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 Element = Any
@@ -60,6 +60,7 @@ def repair(root: Element) -> list[str]:
             [] if structure is None else [u for u in structure if "valueReference" in u.attrib]
         )
         _repair_structure(unknowns, "valueReference", known, findings)
+        _repair_references(variables, findings)
     return findings
 
 
@@ -284,3 +285,39 @@ def _repair_derivatives(root: Element, known: set[str], findings: list[str]) -> 
             wrong.add(value.getparent().get("name"))
             del value.attrib["derivative"]
     findings += wrong.sentences()
+
+
+def _repair_references(variables: Sequence[Element], findings: list[str]) -> None:
+    """Disable arrays without a size; remove references of FMI 3.0 to variables that are missing."""
+    by_reference = {str(int(v.get("valueReference"))): v for v in variables}
+    unsized = _Listed("arrays whose dimensions have no size are ignored")
+    wrong = _Listed("variables refer to clocks or derivatives that do not exist")
+    for variable in variables:
+        if not all(_has_size(d, by_reference) for d in variable.findall("Dimension")):
+            unsized.add(variable.get("name"))
+            name, reference = variable.get("name"), variable.get("valueReference")
+            _disable(variable, name, "3.0")
+            variable.set("valueReference", reference)
+        for attribute in ("clocks", "derivative"):
+            given = (variable.get(attribute) or "").split()
+            if attribute in variable.attrib:  # FMPy splits at single spaces
+                variable.set(attribute, " ".join(given))
+            if attribute in variable.attrib and not (
+                given and all(_number(text) in by_reference for text in given)
+            ):
+                wrong.add(variable.get("name"))
+                del variable.attrib[attribute]
+    findings += [*unsized.sentences(), *wrong.sentences()]
+
+
+def _has_size(dimension: Element, by_reference: dict[str, Element]) -> bool:
+    """Return whether the size is a number, or that of a scalar UInt64 with a start value."""
+    size = dimension.get("start")
+    if size is None:
+        variable = by_reference.get(_number(dimension.get("valueReference") or ""))
+        if variable is None or variable.tag != "UInt64" or variable.find("Dimension") is not None:
+            return False
+        size = variable.get("start")
+    return (
+        size is not None and _number(size) not in ("?", "0") and not _number(size).startswith("-")
+    )

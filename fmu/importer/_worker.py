@@ -21,7 +21,7 @@ import numpy as np
 from ...blocks.core._block import AbstractBlock
 from ...errors import BiellaError, FmuError
 from ...scheduler.compile.diagram._diagram import Diagram
-from ...scheduler.engine._engine import DIAGNOSTIC_RUN, OK, STOP, UNCHANGED, Instance
+from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ...scheduler.engine._library import contract
 from ._fmu import Fmu
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
@@ -70,7 +70,7 @@ class Worker:
         """Execute a request and return the response."""
         values = self.instance.values
         if op == b"W":
-            return self._diagnostic().encode()
+            return self._warning().encode()
         if op == b"T":
             self._note_texts(json.loads(payload))
             return b""
@@ -116,11 +116,9 @@ class Worker:
         text = self.instance.library.bl_string_read(self.instance.handle, number)
         return (text or b"").decode(errors="replace")
 
-    def _diagnostic(self) -> str:
+    def _warning(self) -> str:
         """Return the warning of the block about the run; empty: none."""
-        instance = self.instance
-        found = instance.library.bl_next_diagnostic(instance.handle, DIAGNOSTIC_RUN, -1)
-        text: bytes = b"" if found < 0 else instance.library.bl_message(instance.handle)
+        text: bytes = self.instance.library.bl_fmu_warning(self.instance.handle, 0)
         return text.decode(errors="replace")
 
     def _check(self, status: int) -> None:

@@ -262,6 +262,8 @@ BL_API int bl_fmu_save(bl_engine *e, int32_t block, void *bytes, int64_t size);
 BL_API int bl_fmu_restore(bl_engine *e, int32_t block, const void *bytes, int64_t size);
 /* The last messages of an attached FMU, one on each line; empty if there are none. */
 BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
+/* The warning of an attached FMU about its run, which is also that of its block; empty: none. */
+BL_API const char *bl_fmu_warning(bl_engine *e, int32_t block);
 
 /* The floating-point control of this thread, two uint32_t: for a host that itself calls what may change it. */
 BL_API void bl_keep_float_control(void *kept);

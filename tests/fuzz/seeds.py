@@ -56,6 +56,7 @@ from biella.blocks.multibody.plant._tree import grow_tree
 from biella.blocks.multibody.system._system import System
 from biella.scheduler.compile.diagram._solver_options import SOLVERS
 from biella.scheduler.compile.plan._plan import Plan, read_arrays, write_sections
+from biella.scheduler.engine._library import contract
 
 HERE = Path(__file__).parent
 STEP = 1e-3
@@ -137,6 +138,30 @@ class Hosted(NativeBlock):
             rate=EVERY_TICK,
             feedthrough=[("y", "u")],
             integers=[3 * rollback, 2, 2, 1, 11, 12, *inputs, *outputs, *parameters],
+        )
+
+
+class HostedArrays(NativeBlock):
+    """The same for FMI 3.0: arrays of two, a discrete 64-bit integer, a structural parameter."""
+
+    def __init__(self, rollback: bool) -> None:
+        self.kernel = "fmu3_rollback" if rollback else "fmu3"
+        continued, held = contract.HOST_CONTINUES, contract.HOST_DISCRETE
+        wide, size = contract.HOST_INT64, contract.HOST_UINT64
+        inputs = [0, 0, 1, 0, continued, 1, 1, wide | held, 0]
+        outputs = [2, 0, 2, continued, 3, contract.HOST_INT8]
+        parameters = [4, 0, 1, 4, continued, 1, 5, size, contract.HOST_STRUCTURAL]
+        flags = contract.HOST_HAS_EVENTS | contract.HOST_IS_CONFIGURED | 3 * rollback
+        super().__init__(
+            inputs=[Port("u", 2), Port("n", kind="integer", default=1.0)],
+            outputs=[Port("y", 2), Port("m", kind="integer")],
+            parameters=[
+                parameter("k", [1.0, 2.0, 2.0]),
+                parameter("own", [1.0, 3.0, 2.0], hidden=True),
+            ],
+            rate=EVERY_TICK,
+            feedthrough=[("y", "u")],
+            integers=[flags, 2, 3, 2, 11, 12, *inputs, *outputs, *parameters],
         )
 
 
@@ -296,6 +321,8 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "python own step": (1, OwnStep),
     "fmu": (1, lambda: Hosted(False)),
     "fmu rollback": (1, lambda: Hosted(True)),
+    "fmu3": (2, lambda: HostedArrays(False)),
+    "fmu3 rollback": (2, lambda: HostedArrays(True)),
     "short bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0)),
     "warm bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0, viscosity_input=True)),
     "oil vogel": (

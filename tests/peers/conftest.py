@@ -21,6 +21,7 @@ PEERS = {
     "test_pinocchio_urdf.py": "pinocchio",
     "test_pyfmi.py": "pyfmi",
     "test_pythonfmu.py": "pythonfmu",
+    "test_pythonfmu3.py": "pythonfmu3",
 }
 """The package that each file needs."""
 

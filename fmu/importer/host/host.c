@@ -433,8 +433,14 @@ const char *bl_fmu_messages(bl_engine *e, int32_t block) {
 
 /* 64-bit integers that signals have rounded. */
 static void host_diagnose(bl_block *b, int about, double t) {
+    const bl_fmu_host *f = b->external;
     (void)t;
-    if (about == BL_DIAGNOSTIC_RUN && b->external) bl_fmu_log_inexact(b, b->external);
+    if (about == BL_DIAGNOSTIC_RUN && f && f->inexact_count > 0) bl_log(b, "%s", bl_fmu_describe_inexact(b->external));
+}
+
+const char *bl_fmu_warning(bl_engine *e, int32_t block) {
+    bl_fmu_host *f = bl_fmu_host_of(e, block);
+    return f ? bl_fmu_describe_inexact(f) : "";
 }
 
 /* The operations are the same for all versions of FMI; states can be saved in snapshots or not. */

@@ -144,7 +144,7 @@ typedef struct bl_fmu_host {
     bl_fmu_inexact inexact[INEXACT_COUNT];
     atomic_uint message_count;
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
-    char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages */
+    char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages and bl_fmu_warning */
     char reason[REASON_LENGTH];
     struct bl_fmu_host *next; /* among all hosts of the process */
 } bl_fmu_host;
@@ -219,7 +219,8 @@ const char *bl_fmu_silence(bl_fmu_host *f);
 /* The name of the variable of a record, or its number if there are no names. */
 const char *bl_fmu_variable(const bl_fmu_host *f, int32_t number);
 void bl_fmu_note_inexact(bl_fmu_host *f, int32_t number, const char *text, double t);
-void bl_fmu_log_inexact(const bl_block *b, const bl_fmu_host *f);
+/* A warning about them, in `shown`; empty: there are none. */
+const char *bl_fmu_describe_inexact(bl_fmu_host *f);
 
 /* values.c. A part of a step: h seconds long, `age` seconds after its start, with derivatives of inputs up to `order` to be set. */
 typedef struct {

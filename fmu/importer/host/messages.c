@@ -150,11 +150,17 @@ void bl_fmu_note_inexact(bl_fmu_host *f, int32_t number, const char *text, doubl
     f->inexact_count = kept + 1;
 }
 
-void bl_fmu_log_inexact(const bl_block *b, const bl_fmu_host *f) {
+const char *bl_fmu_describe_inexact(bl_fmu_host *f) {
+    char *text = f->shown;
+    size_t length = 0;
+    text[0] = '\0';
     for (int32_t k = 0; k < f->inexact_count && k < INEXACT_COUNT; k++)
-        bl_log(b, "%s`%.100s` is %s at t = %.9g s", k ? "; " : "", bl_fmu_variable(f, f->inexact[k].number),
-               f->inexact[k].text, f->inexact[k].t);
+        length +=
+            (size_t)snprintf(text + length, sizeof f->shown - length, "%s`%.100s` is %s at t = %.9g s", k ? "; " : "",
+                             bl_fmu_variable(f, f->inexact[k].number), f->inexact[k].text, f->inexact[k].t);
     if (f->inexact_count > 0)
-        bl_log(b, "%s. Signals represent integers exactly only up to 2^53: larger ones are rounded.",
-               f->inexact_count > INEXACT_COUNT ? "; and there are more" : "");
+        snprintf(text + length, sizeof f->shown - length,
+                 "%s. Signals represent integers exactly only up to 2^53: larger ones are rounded.",
+                 f->inexact_count > INEXACT_COUNT ? "; and there are more" : "");
+    return text;
 }

@@ -23,7 +23,7 @@ from ..loop._pace import ENTER_SET, InputLog
 
 _SHOWN = 8
 Rows = npt.NDArray[np.intp]
-_EXTERNAL_KERNELS = ("python", "fmu2")
+_EXTERNAL_KERNELS = ("python", "fmu")
 
 
 def replay(

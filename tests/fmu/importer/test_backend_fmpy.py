@@ -143,7 +143,7 @@ def test_fmi1_follows_the_closed_form(tmp_path, isolate):
     """x' = k u - x by Euler's method: x = 3 (1 - 0.99^n) for k u = 3, n counts where b is true."""
     path = make_fmi1(tmp_path / "one.fmu")
     d = Diagram("one", step=0.01)
-    given = {"k": 1.5, "name": "first"}
+    given: dict[str, Any] = {"k": 1.5, "name": "first"}
     f = d.add(Fmu(path, backend="fmpy", isolate=isolate, parameters=given), name="f")
     d.connect(d.add(Step(at=-1.0, to=2.0, unit="m"), name="u"), f["u"])
     on = d.add(Convert("boolean"), name="on")

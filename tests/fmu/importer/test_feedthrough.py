@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from specimen import description, make_specimen
 
@@ -26,7 +28,7 @@ def pairs(block):
 def test_named_outputs_change_and_the_others_stay(specimen, options):
     declared = {"y": ["u"], "m": ["n"], "c": ["b"], "s": [], "q": []}
     assert pairs(Fmu(specimen, **options)) == declared
-    given = {"y": [], "s": ["w[1]", "u"], "q": True, "m": "n"}
+    given: dict[str, Any] = {"y": [], "s": ["w[1]", "u"], "q": True, "m": "n"}
     everything = ["u", "n", "b", "w"]
     assert pairs(Fmu(specimen, feedthrough=given, **options)) == declared | {
         "y": [], "s": ["u", "w"], "q": everything,
@@ -50,7 +52,7 @@ def test_a_loop_that_was_declared_wrongly_is_no_loop(tmp_path, options):
 
     def diagram(**more):
         d = Diagram("loop", step=0.01)
-        ports = {"inputs": ["w[0]"], "outputs": ["s"]}
+        ports: dict[str, Any] = {"inputs": ["w[0]"], "outputs": ["s"]}
         f = d.add(Fmu(path, validate=False, **ports, **options, **more), name="f")
         gain = d.add(Gain(-1.0), name="gain")
         d.connect(f["s"], gain)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def pair(path, others=None, **options):
 def test_iterated_couplings_give_the_bits_of_the_engine(specimen, method, options):
     runs = [
         simulate(pair(specimen, others), 0.2, coupling=method, extrapolation=1)
-        for others in ({}, options)
+        for others in (dict[str, Any](), options)
     ]
     for signal_name in ("a.s", "b.s", "a.q", "b.q"):
         assert np.array_equal(runs[0][signal_name], runs[1][signal_name])
@@ -84,7 +85,10 @@ def test_a_discarded_step_is_taken_in_parts(tmp_path, options):
 def test_an_fmu_that_keeps_only_final_steps_is_coupled(tmp_path, options):
     """fmi2DoStep is promised that a repeated step starts from its own start."""
     path = make_specimen(tmp_path / "s.fmu", flags=("-DCOMMITS",))
-    runs = [simulate(pair(path, others), 0.1, coupling="newton") for others in ({}, options)]
+    runs = [
+        simulate(pair(path, others), 0.1, coupling="newton")
+        for others in (dict[str, Any](), options)
+    ]
     assert np.array_equal(runs[0]["b.s"], runs[1]["b.s"])
     assert runs[1]["b.s"][-1] > 0.09
 

@@ -174,8 +174,8 @@ enum {
     BL_COUPLING_HAS_JACOBIAN,
     BL_COUPLING_ESTIMATES,
     BL_COUPLING_SHORTENED,
-    BL_COUPLING_WANTED,         /* adaptive communication: the next step in s, 0: none was chosen yet, */
-    BL_COUPLING_ERROR_BEFORE,   /* the error of the last step relative to the tolerance, */
+    BL_COUPLING_WANTED, /* adaptive communication: the next step in s, 0: none was chosen yet, */
+    BL_COUPLING_ERROR_BEFORE, /* the error of the last step relative to the tolerance, */
     BL_COUPLING_COMMUNICATIONS, /* how many steps were taken and rejected, */
     BL_COUPLING_REJECTED,
     BL_COUPLING_EXCEEDED, /* and in how many ticks the mean error exceeded the tolerance */
@@ -190,7 +190,7 @@ enum {
     BL_COUPLED_ERROR_SUM,
     BL_COUPLED_HALVED,
     BL_COUPLED_QUARTERED,
-    BL_COUPLED_RECENT,   /* its largest value, of which 2 % are forgotten in a tick, */
+    BL_COUPLED_RECENT, /* its largest value, of which 2 % are forgotten in a tick, */
     BL_COUPLED_LIMITING, /* and in how many communication steps its error was the largest */
     BL_COUPLED_ARRAYS
 };
@@ -200,8 +200,10 @@ typedef struct {
     bool strict; /* whether it is an error if the iteration does not converge */
     bool rolls_back;
     double tolerance;
-    int32_t group; /* of couplings that take the same communication steps: communication.c; 0: a step is a tick, or its period */
-    double step_tolerance; /* of the inputs in such a step, relative to their largest values; 0: only the others' count */
+    int32_t
+        group; /* of couplings that take the same communication steps: communication.c; 0: a step is a tick, or its period */
+    double
+        step_tolerance; /* of the inputs in such a step, relative to their largest values; 0: only the others' count */
     double smallest; /* part of a step that is tried if the whole does not converge or is not exact; 1: no part is */
     int32_t rate;
     int64_t period; /* in ticks */
@@ -417,9 +419,8 @@ int bl_accept_members(bl_engine *e, const bl_coupling *c, double t);
 void bl_take_start(const bl_engine *e, const bl_coupling *c, const double *signals);
 void bl_keep_history(bl_coupling *c, double dt);
 void bl_measure_bonds(const bl_coupling *c, double dt, double done, double size);
-/* Saves the members' states for one of the uses, or restores them; and what the coupling remembers, with its start. */
+/* Saves the members' states for one of the uses, or restores them. */
 int bl_move_members(bl_engine *e, bl_coupling *c, int use, bool back);
-void bl_keep_whole(const bl_coupling *c, bool back);
 /* One of the arrays over the elements that a coupling remembers. */
 double *bl_coupled_array(const bl_coupling *c, int which);
 /* communication.c: advances `count` couplings together over dt, in communication steps as their tolerances need. */

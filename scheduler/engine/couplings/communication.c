@@ -123,14 +123,12 @@ static double next_length(double size, bl_step_error error, double before, bool 
     return size * factor;
 }
 
+/* What couplings remember changes only when a step is accepted. */
 static int move_group(bl_engine *e, const bl_coupling_group *g, bool back) {
-    for (int32_t n = 0; n < g->count; n++) {
-        bl_coupling *c = &g->couplings[n];
-        const int status = bl_move_members(e, c, BL_KEEP_WHOLE, back);
-        if (status != BL_OK) return status;
-        bl_keep_whole(c, back);
-    }
-    return BL_OK;
+    int status = BL_OK;
+    for (int32_t n = 0; n < g->count && status == BL_OK; n++)
+        status = bl_move_members(e, &g->couplings[n], BL_KEEP_WHOLE, back);
+    return status;
 }
 
 /* Steps all couplings from t to t + dt; says whether all iterations converged. */

@@ -528,7 +528,7 @@ bool bl_is_refusal(int status) {
 }
 
 /* History and start of the whole step: the next step continues as if this one had not been divided. */
-void bl_keep_whole(const bl_coupling *c, bool back) {
+static void copy_whole(const bl_coupling *c, bool back) {
     double *m = c->memory;
     const double iterations = m[BL_COUPLING_ITERATIONS], has_jacobian = m[BL_COUPLING_HAS_JACOBIAN];
     double *kept = copy_part(c->whole, m, bl_coupling_history(c->element_count), back);
@@ -575,11 +575,11 @@ static int repeat_step(bl_engine *e, bl_coupling *c, int method, bool had_jacobi
     int parts = 0, status = bl_move_members(e, c, BL_KEEP_STEP, true);
     if (status == BL_OK) status = bl_move_members(e, c, BL_KEEP_WHOLE, false);
     if (status != BL_OK) return status;
-    bl_keep_whole(c, false);
+    copy_whole(c, false);
     m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
     status = take_parts(e, c, method, had_jacobian ? 1.0 : 0.5, t, dt, residual, &parts);
     if (status != BL_OK) return status;
-    bl_keep_whole(c, true);
+    copy_whole(c, true);
     if (parts != 1) m[BL_COUPLING_HAS_JACOBIAN] = 0.0;
     if (parts > 1) m[BL_COUPLING_SHORTENED] += 1.0;
     if (parts == 0) status = bl_move_members(e, c, BL_KEEP_WHOLE, true);

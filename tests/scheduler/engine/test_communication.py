@@ -65,6 +65,21 @@ def test_errors_and_steps_follow_the_tolerance(method: str, extrapolation: int) 
     assert all(counts(run)["rejected"] < 10 for run in runs)
 
 
+@pytest.mark.parametrize("extrapolation, part", [(1, 1 / 8), (2, 1 / 16)])
+def test_interpolated_inputs_take_longer_steps(extrapolation: int, part: float) -> None:
+    """With equal steps h, the line to the end of a step deviates by h^2 u2 / 8 at most, and that
+    from its past by h^2 u2, with the second derivative u2; parabolas by h^3 u3 / 16 and h^3 u3."""
+    extrapolated, interpolated = (
+        counts(
+            simulate(two_masses(step=0.1), END, coupling=method, extrapolation=extrapolation,
+                     coupling_tolerance=1e-4)
+        )["communication_steps"]
+        for method in ("jacobi", "newton")
+    )  # fmt: skip
+    expected = part ** (-1 / (extrapolation + 1))
+    assert extrapolated / interpolated == pytest.approx(expected, rel=0.35)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_held_inputs_keep_their_tolerance(method: str) -> None:
     """Of first order, or of second where the mean of both ends is held."""

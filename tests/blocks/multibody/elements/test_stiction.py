@@ -7,7 +7,7 @@ rate of about 1: event times are right to 1e-11 s for each event before them.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import fmpy
 import numpy as np
@@ -230,7 +230,7 @@ def test_what_static_friction_cannot_be():
     assert isinstance(s.friction("smooth", slide, coulomb=1.0), Friction)
     sticks = s.friction("sticks", slide, coulomb=1.0, smoothing_speed=0)
     assert isinstance(sticks, Stiction) and sticks.static == 1.0
-    hole = {"clearance": 1e-3, "pin_radius": 0.01, "contact": RigidContact()}
+    hole: dict[str, Any] = {"clearance": 1e-3, "pin_radius": 0.01, "contact": RigidContact()}
     flat = System("flat", planar=True)
     ball = flat.body("ball", mass=1.0, inertia=1.0)
     rail = flat.prismatic("rail", flat.ground, ball, at=(0, 0), axis=(1, 0))

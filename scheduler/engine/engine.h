@@ -399,6 +399,8 @@ void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);
+/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. */
+void bl_propagate_tangent(bl_engine *e, bl_estimate *s);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
 /* rates.c */

@@ -123,7 +123,16 @@ typedef struct {
     int64_t energy_count;
     int64_t window, phase, next; /* the present window, what is awaited, and the tick at which it is due */
     int64_t failures; /* windows that the shadow did not complete: their last rows are not written */
+    /* The growth of a small deviation over the whole run: see solvers/tangent.c. */
+    bl_engine *tangent; /* another engine of the same plan, or NULL */
+    int64_t tangent_every; /* ticks between two evaluations of its equations; 0: it has ended */
+    double *tangent_work; /* BL_TANGENT_VECTORS · states */
+    double *growths; /* ln of the growth, after every second evaluation */
+    int64_t growth_capacity, growth_count,
+        unresolved; /* how many there are; those whose step was too long to be accurate */
+    int64_t tangent_next, tangent_point;
 } bl_estimate;
+enum { BL_TANGENT_VECTORS = 6 };
 /* bl_run, comparing the run at the windows of an estimate. What is recorded, and the run, are those of bl_run to the bit. */
 BL_API int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate *estimate, int64_t *done);
 /* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */

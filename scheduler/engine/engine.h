@@ -470,6 +470,8 @@ int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const in
                             int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out);
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);
+/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. */
+void bl_propagate_tangent(bl_engine *e, bl_estimate *s);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
 /* rates.c */

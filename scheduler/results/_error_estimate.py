@@ -15,15 +15,16 @@ at the rate between half and end, as far as that is significant. Three sums are 
                 the component of d along the motion, in ticks: exact for an oscillator
 
 The unsigned sum holds, or the signed one where it applies, or the one in time if that is larger.
-Growth of deviations beyond the followed ticks, as in chaotic motion, is not extrapolated. A run
-that is repeated as a whole has deviations that are its errors.
+Growth of deviations beyond the followed ticks, as in chaotic motion, is not extrapolated: it is
+computed along the run (scheduler/engine/solvers/tangent.c), and decides whether the run is repeated
+as a whole. A run that is repeated as a whole has deviations that are its errors.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +39,8 @@ _FEWEST = 4  # windows from which a rate is taken
 _ROUNDING = 1e-12  # of the range: deviations below are not used for rates
 _CONSTANT = 1e-9  # of its size: a signal that varies less is constant
 _RARE = 0.03  # of the windows
+_EPSILON = 1e-16  # of the range: what rounding is at least
+_LARGEST_GAIN = 200.0  # logarithm of growth: more does not matter
 _LOST = 0.3  # of the ranges: errors above are of the size of the motion
 _MUCH = 32.0  # growth of errors, while time doubles, that is not one of a regular motion
 _SCATTER = 0.3  # of time shifts: those that vary more have no common rate
@@ -145,6 +148,9 @@ class Samples:
         Which columns are states, or outputs of an internal solver.
     not_judged, cost
         See `ErrorEstimate`.
+    growths, growth_every, starts
+        Logarithm of the growth of a small deviation since the start, after every so many ticks, if
+        it is known; the ticks at which windows start.
     """
 
     before: Array
@@ -167,6 +173,9 @@ class Samples:
     is_state: NDArray[np.bool_]
     not_judged: Mapping[str, str]
     cost: float
+    growths: Array = field(default_factory=lambda: np.zeros(0))
+    growth_every: int = 1
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @cached_property
     def done(self) -> NDArray[np.bool_]:
@@ -231,6 +240,21 @@ class Samples:
         late = np.abs(self.shifts).sum() * np.abs(self.slopes).max(initial=0.0)
         grown = np.abs(second).max(initial=0.0) / max(np.abs(first).max(initial=0.0), _ROUNDING)
         return bool(self.spacing * max(size * max(1.0, grown), late) < LARGEST_ERROR)
+
+    def may_grow(self) -> bool:
+        """Return whether errors may exceed 1e-3 by their growth after the followed ticks.
+
+        Each is multiplied by the largest growth, from its tick on, of a small deviation that was
+        propagated along the run; rounding grows too.
+        """
+        if not (self.every and self.growths.size):
+            return False
+        levels = np.concatenate([[0.0], self.growths])
+        latest = np.maximum.accumulate(levels[::-1])[::-1]  # the largest from there on
+        places = np.minimum(self.starts[self.done] // self.growth_every, levels.size - 1)
+        gains = np.minimum(latest[places] - levels[places], _LARGEST_GAIN)
+        sizes = np.maximum(np.linalg.norm(self.local, axis=1), _EPSILON)
+        return bool(self.spacing * (sizes * np.exp(gains)).sum() > LARGEST_ERROR)
 
 
 def estimate_errors(samples: Samples, result: Mapping[str, Array]) -> ErrorEstimate:

@@ -56,6 +56,8 @@ _LARGEST_CONFIRMED = 100_000  # ticks of a run that is repeated as a whole befor
 _CHUNK = 4096  # ticks between which a repetition can be interrupted
 _SHORTEST_RUN = 8  # ticks
 _SHOWN = 3  # signals in a warning
+_TANGENT_EVERY = 40  # ticks between evaluations of the growth of a deviation
+_TANGENT_COST = 0.75  # ticks' worth of one of them
 
 
 def why_not(plan: Plan, ticks: int) -> str:
@@ -116,6 +118,23 @@ class Sampler:
             energy_count=len(self._mechanisms),
             **pointers,
         )
+        self._tangent: Instance | None = None
+        if self.every and instance.layout.states:
+            self._propagate_tangent(ticks)
+
+    def _propagate_tangent(self, ticks: int) -> None:
+        """Have the growth of a deviation measured over the whole run."""
+        self._tangent = Instance(self._instance.plan)
+        self._growths = np.zeros(ticks // (2 * _TANGENT_EVERY) + 1)
+        self._tangent_work = np.zeros(contract.BL_TANGENT_VECTORS * self._instance.layout.states)
+        double = ctypes.POINTER(ctypes.c_double)
+        estimate = self._estimate
+        estimate.tangent = self._tangent.handle
+        estimate.tangent_every = _TANGENT_EVERY
+        estimate.tangent_next = self._instance.tick
+        estimate.tangent_work = self._tangent_work.ctypes.data_as(double)
+        estimate.growths = self._growths.ctypes.data_as(double)
+        estimate.growth_capacity = self._growths.size
 
     def _place_windows(self, ticks: int, whole: bool) -> None:
         self.burst, self.follow, self.every, self.followed = 1, 2, 0, 0
@@ -160,6 +179,15 @@ class Sampler:
 
     def __exit__(self, *_: object) -> None:
         self.shadow.close()
+        if self._tangent is not None:
+            self._tangent.close()
+
+    def _find_growths(self) -> NDArray[np.float64]:
+        """Return the logarithm of growth after each step; nothing if most were too long."""
+        count, unresolved = self._estimate.growth_count, self._estimate.unresolved
+        if self._tangent is None or 2 * unresolved > count:
+            return np.zeros(0)
+        return self._growths[:count].copy()
 
     def finish(self) -> Samples:
         """Return the samples so far."""
@@ -209,7 +237,11 @@ class Sampler:
             groups=groups,
             is_state=is_state,
             not_judged=not_judged,
-            cost=(_HALVES * self.burst * visited + self.follow * followed) / self._ticks,
+            cost=(_HALVES * self.burst * visited + self.follow * followed) / self._ticks
+            + _TANGENT_COST * self._estimate.tangent_point / self._ticks,
+            growths=self._find_growths(),
+            growth_every=2 * _TANGENT_EVERY,
+            starts=self._starts - self._starts[0],
         )
 
 
@@ -274,7 +306,9 @@ def confirm_errors(
     samples = result.error_samples
     if samples is None or not samples.every or ticks > _LARGEST_CONFIRMED:
         return
-    if samples.is_surely_small() or estimate_errors(samples, result).largest <= LARGEST_ERROR:
+    if not samples.may_grow() and (
+        samples.is_surely_small() or estimate_errors(samples, result).largest <= LARGEST_ERROR
+    ):
         return
     with contextlib.suppress(KeyboardInterrupt), Instance(plan) as instance:
         start(instance)

@@ -106,6 +106,8 @@ int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate
     *done = 0;
     if (s->shadow->plan_hash != e->plan_hash || s->parts < 1 || s->burst < 1 || s->follow < 2 || s->follow_every < 0)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "an error estimate needs a shadow of the same plan");
+    if (s->tangent && s->tangent->plan_hash != e->plan_hash)
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "an error estimate needs a tangent of the same plan");
     if (s->phase == AWAIT_START && s->window < s->window_count) s->next = s->starts[s->window];
     while (status == BL_OK) {
         const bool visits = s->window < s->window_count;
@@ -116,8 +118,18 @@ int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate
             else s->window = s->window_count; /* the run was moved from outside */
             continue;
         }
-        const int64_t left = ticks - *done, ahead = visits ? s->next - e->tick : left;
-        const int64_t wanted = ahead < left ? ahead : left;
+        const bool propagates = s->tangent && s->tangent_every > 0;
+        if (propagates && e->tick >= s->tangent_next) {
+            status = bl_outputs(e);
+            if (status != BL_OK) break;
+            if (e->tick == s->tangent_next) bl_propagate_tangent(e, s);
+            else s->tangent_every = 0;
+            continue;
+        }
+        const int64_t left = ticks - *done;
+        int64_t wanted = left;
+        if (visits && s->next - e->tick < wanted) wanted = s->next - e->tick;
+        if (propagates && s->tangent_next - e->tick < wanted) wanted = s->tangent_next - e->tick;
         int64_t ran = 0;
         if (wanted <= 0) break;
         status = bl_run(e, wanted, record, &ran);

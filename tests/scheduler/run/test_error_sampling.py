@@ -262,10 +262,12 @@ def test_a_shadow_of_a_whole_run_that_fails_ends_the_estimate():
     assert result.error_estimate is not None and result.error_estimate.windows == 0
 
 
-def test_a_long_run_can_be_repeated_as_a_whole():
+def test_a_long_run_can_be_repeated_as_a_whole(monkeypatch):
     """A chaotic motion: the samples see 1e-5, the repetition that nothing is right."""
     diagram = mechanism(double_pendulum(), ["shoulder.angle", "elbow.angle"], 2e-3)
-    sampled = simulate(diagram, 20.0, error_estimate=True).error_estimate
+    with monkeypatch.context() as patch:
+        patch.setattr("biella.scheduler.run._error_sampling._LARGEST_CONFIRMED", 1000)
+        sampled = simulate(diagram, 20.0, error_estimate=True).error_estimate
     assert sampled is not None and not sampled.whole and sampled.largest < 1e-3
     with pytest.warns(BiellaWarning, match="the run is sensitive, deviations grow by a factor of"):
         whole = simulate(diagram, 20.0, error_estimate="whole").error_estimate
@@ -273,6 +275,27 @@ def test_a_long_run_can_be_repeated_as_a_whole():
     assert max(whole.signals.values()) > 0.1
     with pytest.raises(BiellaError, match="error_estimate must be True, False or 'whole'"):
         simulate(diagram, 1.0, error_estimate="all")  # type: ignore[arg-type]
+
+
+def test_a_chaotic_run_with_small_local_errors_is_repeated_and_warns():
+    """The samples see 6e-8; a deviation propagated along the run grows by more than 1e10."""
+    diagram = mechanism(double_pendulum(), ["shoulder.angle", "elbow.angle"], 1e-3)
+    result, messages = estimated(diagram, 20.0)
+    assert len(messages) == 1 and "the run is sensitive" in messages[0]
+    estimate = result.error_estimate
+    assert estimate is not None and estimate.whole and estimate.sensitive
+    assert max(estimate.signals.values()) > 0.1
+
+
+def test_a_regular_run_is_not_repeated():
+    """A pendulum that swings by 0.1 rad: its errors stay small, and the samples suffice."""
+    system = System("pendulum", (0, -9.81), planar=True)
+    position, turn = (0.5 * np.sin(0.1), -0.5 * np.cos(0.1)), 0.1 - np.pi / 2
+    upper = system.body("upper", mass=1.0, inertia=0.01, position=position, rotation=turn)
+    system.revolute("shoulder", system.ground.marker("o", (0, 0)), upper.marker("top", (-0.5, 0)))
+    result, messages = estimated(mechanism(system, ["shoulder.angle"], 1e-3), 20.0)
+    assert not messages
+    assert result.error_estimate is not None and not result.error_estimate.whole
 
 
 def cancels(step: float) -> Diagram:

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "blocks/multibody/reference_formulations/_null_space.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
     ),
-    "fmu/importer/_backend_python.py": "fmu/importer/test_fmu.py",
+    "fmu/importer/backends/_called.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",
     "scheduler/compile/diagram/_boundary.py": "scheduler/compile/diagram/test_diagram.py",
     "src/biella/cli/_mechanisms.py": "blocks/multibody/reference_formulations/test_comparison.py",

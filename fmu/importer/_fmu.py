@@ -141,11 +141,11 @@ def Fmu(
     interface = override_feedthrough(interface, description, feedthrough)
     block: AbstractBlock
     if backend == "fmpy":
-        from ._backend_fmpy import FmpyFmu
+        from .backends._fmpy import FmpyFmu
 
         block = FmpyFmu(description, interface, input_values, options)
     elif backend == "pyfmi":
-        from ._backend_pyfmi import PyfmiFmu
+        from .backends._pyfmi import PyfmiFmu
 
         block = PyfmiFmu(description, interface, input_values, options)
     else:
@@ -157,7 +157,7 @@ def Fmu(
         block = EngineFmu(description, interface, input_values, options)
     if not isolate:
         return block
-    from ._isolated import IsolatedFmu, Isolation
+    from .backends._isolated import IsolatedFmu, Isolation
 
     return IsolatedFmu(block, input_values, Isolation(backend, timeout))
 

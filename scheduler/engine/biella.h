@@ -216,7 +216,7 @@ BL_API size_t bl_state_size(const bl_engine *e);
 BL_API void bl_save(const bl_engine *e, void *state);
 BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
 
-/* The engine as a differential equation with events, for a solver outside: model exchange, scheduler/engine/ode.c.
+/* The engine as a differential equation with events, for a solver outside: model exchange, scheduler/engine/events/ode.c.
  *
  *   bl_open → bl_ode_open → bl_init → bl_outputs → bl_ode_start → { bl_ode_event → bl_ode_continue → { bl_ode_set_time,
  *   bl_ode_set_states, bl_ode_derivatives, bl_ode_indicators, bl_ode_complete_step } → bl_ode_enter_event }
@@ -266,7 +266,7 @@ BL_API int bl_ode_restore(bl_engine *e, const void *state);
 enum { BL_OFFERS_STEPS = 1, BL_OFFERS_EXCHANGE = 2 };
 BL_API int32_t bl_plan_kinds(const bl_engine *e);
 
-/* Variables of the plan's boundary, for FMI: see fmu/exporter/variables.c. */
+/* Variables of the plan's boundary, for FMI: see fmu/exporter/fmi/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
 typedef struct {

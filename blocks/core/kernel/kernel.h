@@ -22,7 +22,7 @@
  *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
  *                           last output, without side effects on the external state
  *
- * Operations of a kernel with discontinuities, whose events are located within a tick (scheduler/engine/events.c):
+ * Operations of a kernel with discontinuities, whose events are located within a tick (scheduler/engine/events/events.c):
  *
  *   crossing_count          number of its zero-crossing functions
  *   crossings               evaluates them, if `output` does not

@@ -17,7 +17,7 @@
  * these domains: a crossing function of the engine is the indicator, or its negative in the domain z <= 0.
  *
  * Several FMUs that are connected to each other have their events one after the other at the same instant: where one has changed its
- * outputs, the inputs of others jump, which is a reason for an event there, until nothing changes (scheduler/engine/events.c). */
+ * outputs, the inputs of others jump, which is a reason for an event there, until nothing changes (scheduler/engine/events/events.c). */
 #include "fmu/importer/host/exchange.h"
 
 #include <math.h>
@@ -122,7 +122,7 @@ static int put_inputs(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, 
 
 /* A discarded call leaves no values, and the reason; a shorter step may do without it. */
 static int note_discard(bl_fmu_host *f, bl_fmi_status status, const char *function, double t) {
-    const int outcome = bl_fmu_status(f, status, function, t);
+    const int outcome = bl_host_status(f, status, function, t);
     if (status == FMI_DISCARD) bl_exchange_forget(f->exchange);
     return outcome;
 }
@@ -175,8 +175,8 @@ static int read_outputs(bl_block *b, bl_fmu_host *f, double t) {
 static int exchange_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    bl_fmu_enter(f);
-    int status = bl_fmu_leave(f, read_outputs(b, f, t));
+    bl_host_enter(f);
+    int status = bl_host_leave(f, read_outputs(b, f, t));
     if (status != BL_OK && f->mode != HOST_INITIALIZING)
         for (int32_t p = 0; p < b->y_count; p++) status = replace_discarded(f, status, b->y[p], b->y_width[p]);
     return status;
@@ -188,14 +188,14 @@ static int exchange_derivative(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (f->ended) return bl_fmu_end_run(f, t);
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     int status = set_everything(b, f, t);
     if (status == BL_OK) {
         const bl_fmi_status answer = EXCHANGE_CALL(f, GetDerivatives, b->dx, (size_t)b->x_count);
         if (answer > FMI_WARNING) status = note_discard(f, answer, "GetDerivatives", t);
         else f->reason[0] = '\0';
     }
-    return bl_fmu_leave(f, replace_discarded(f, status, b->dx, b->x_count));
+    return bl_host_leave(f, replace_discarded(f, status, b->dx, b->x_count));
 }
 
 static int read_indicators(const bl_block *b, bl_fmu_host *f, double t) {
@@ -216,8 +216,8 @@ static int exchange_crossings(bl_block *b, double t) {
         for (int32_t k = 0; k < b->crossing_count; k++) b->modes.crossing[k] = 1.0;
         return BL_OK;
     }
-    bl_fmu_enter(f);
-    int status = bl_fmu_leave(f, read_indicators(b, f, t));
+    bl_host_enter(f);
+    int status = bl_host_leave(f, read_indicators(b, f, t));
     const double *positive = b->z + EXCHANGE_MEMORY;
     if (status == BL_OK)
         for (int32_t k = 0; k < b->crossing_count; k++)
@@ -275,7 +275,7 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
             return bl_fmu_error(f,
                                 "its event iteration at t = %.9g does not end: %s%s has requested another one %d times",
                                 t, f->fmi->prefix, name, k);
-        status = bl_fmu_status(f, bl_exchange_update_states(f, &update), name, t);
+        status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
         states_changed |= update.states_changed;
         f->ended = update.ends;
     }
@@ -283,10 +283,10 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
     b->z[EXCHANGE_NEXT] = update.has_next && !isnan(update.next) ? update.next : INFINITY;
     bl_forget_instants(b);
     if (f->ended) return BL_OK;
-    status = bl_fmu_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
+    status = bl_host_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
     if (status == BL_OK && m->state_count > 0 && (states_changed || !m->has_states)) {
         status =
-            bl_fmu_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count), "GetContinuousStates", t);
+            bl_host_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count), "GetContinuousStates", t);
         memcpy(m->x, b->x, (size_t)b->x_count * sizeof *m->x);
         m->has_states = status == BL_OK;
     }
@@ -326,7 +326,7 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     const double next = b->z[EXCHANGE_NEXT], now = fabs(next - t) <= bl_slack(b->engine, t) && next > t ? next : t;
     int status = count_event(b, f, t, cause);
     if (status == BL_OK) status = set_everything(b, f, now);
-    if (status == BL_OK) status = bl_fmu_status(f, EXCHANGE_ENTER(f, EnterEventMode), "EnterEventMode", t);
+    if (status == BL_OK) status = bl_host_status(f, EXCHANGE_ENTER(f, EnterEventMode), "EnterEventMode", t);
     if (status != BL_OK) return status;
     f->mode = HOST_EVENTS;
     b->z[EXCHANGE_REQUESTED] = 0.0;
@@ -353,7 +353,7 @@ static int exchange_tick_event(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (f->mode == HOST_INITIALIZING || f->ended) return BL_UNCHANGED;
     bl_exchange_cause cause = NO_CAUSE;
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     int status = find_cause(b, f, t, &cause);
     if (status == BL_OK && cause == NO_CAUSE) {
         note_inputs(b, t);
@@ -361,7 +361,7 @@ static int exchange_tick_event(bl_block *b, double t) {
     } else if (status == BL_OK) {
         status = handle_event(b, f, t, cause);
     }
-    return bl_fmu_leave(f, end_after_error(f, status));
+    return bl_host_leave(f, end_after_error(f, status));
 }
 
 static int exchange_settle(bl_block *b, double t) {
@@ -410,16 +410,16 @@ static int exchange_project(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (f->ended) return BL_OK;
     bool enters = false, ends = false;
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     int status = set_point(b, f, t);
     if (status == BL_OK)
-        status = bl_fmu_status(f, bl_exchange_complete_step(f, &enters, &ends), "CompletedIntegratorStep", t);
+        status = bl_host_status(f, bl_exchange_complete_step(f, &enters, &ends), "CompletedIntegratorStep", t);
     f->ended |= ends;
     if (enters) {
         b->z[EXCHANGE_REQUESTED] = 1.0;
         bl_request_event(b, exchange_indicators(b));
     }
-    return bl_fmu_leave(f, status);
+    return bl_host_leave(f, status);
 }
 
 /* After the outputs of the tick at which the FMU has ended the run were recorded. */

@@ -93,7 +93,7 @@ int bl_exchange_check_counts(bl_fmu_host *f, double t) {
         bl_fmi3_count call;
         size_t count = 0;
         memcpy(&call, &functions[k], sizeof call);
-        const int status = bl_fmu_status(f, bl_fmu_leave_call(f, call(f->component, &count)), NAMES[k], t);
+        const int status = bl_host_status(f, bl_fmu_leave_call(f, call(f->component, &count)), NAMES[k], t);
         if (status != BL_OK) return status;
         if (count != (size_t)expected[k])
             return bl_fmu_error(f, "fmi3%s returned %zu, but its description has %d", NAMES[k], count,

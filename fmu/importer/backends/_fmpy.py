@@ -14,19 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_int
 from typing import Any
 
-from ...blocks.external._external_block import EndOfRun
-from ...errors import BiellaError, BiellaWarning, FmuError
-from ...scheduler.engine._engine import (
+from ....blocks.external._external_block import EndOfRun
+from ....errors import BiellaError, BiellaWarning, FmuError
+from ....scheduler.engine._engine import (
     Instance,
     ProcessState,
     keep_float_control,
     restore_float_control,
 )
-from ._archive import Folder, provide_binary, require_single_instance
-from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
-from ._interface import Description, Interface
-from ._options import Options
-from ._variables import BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
+from .._archive import Folder, provide_binary, require_single_instance
+from .._interface import Description, Interface
+from .._options import Options
+from .._variables import BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
+from ._called import AbstractCalledFmu, AbstractSnapshots, Values
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double

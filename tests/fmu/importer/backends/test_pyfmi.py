@@ -11,7 +11,7 @@ from specimen import TROUBLE, make_fmi3
 from biella import BlockError, Diagram, Fmu
 from biella.errors import FmuError
 
-from .runs import alone
+from ..runs import alone
 
 pytestmark = pytest.mark.engine
 

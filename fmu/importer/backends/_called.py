@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...blocks.core._block import AbstractBlock
-from ...blocks.core._ports import EVERY_TICK, periodic
-from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
-from ...blocks.external._python import PythonBlock
-from ...errors import FmuError
-from ...scheduler.compile.plan._plan import slots_of
-from ...scheduler.engine._engine import Instance
-from ...scheduler.engine._library import contract
-from ._interface import Description, Interface
-from ._options import Options
+from ....blocks.core._block import AbstractBlock
+from ....blocks.core._ports import EVERY_TICK, periodic
+from ....blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
+from ....blocks.external._python import PythonBlock
+from ....errors import FmuError
+from ....scheduler.compile.plan._plan import slots_of
+from ....scheduler.engine._engine import Instance
+from ....scheduler.engine._library import contract
+from .._interface import Description, Interface
+from .._options import Options
 
 Array = npt.NDArray[np.float64]
 

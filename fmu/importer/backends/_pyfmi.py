@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...blocks.external._external_block import EndOfRun
-from ...errors import BiellaError, FmuError
-from ...scheduler.engine._engine import (
+from ....blocks.external._external_block import EndOfRun
+from ....errors import BiellaError, FmuError
+from ....scheduler.engine._engine import (
     Instance,
     ProcessState,
     keep_float_control,
     restore_float_control,
 )
-from ._backend_python import AbstractCalledFmu, AbstractSnapshots, Values
-from ._interface import Description, Interface
-from ._options import Options
-from ._variables import Group, text_places
+from .._interface import Description, Interface
+from .._options import Options
+from .._variables import Group, text_places
+from ._called import AbstractCalledFmu, AbstractSnapshots, Values
 
 _WARNING, _DISCARD = 1, 2
 _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # kinds of status in FMI 2.0

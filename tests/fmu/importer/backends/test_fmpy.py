@@ -24,7 +24,7 @@ from biella.blocks import (
 )
 from biella.errors import BiellaWarning, FmuError
 
-from .runs import alone
+from ..runs import alone
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from biella.fmu.importer._isolated import DONE, FAILED, REPLY, REQUEST
+from biella.fmu.importer.backends._isolated import DONE, FAILED, REPLY, REQUEST
 
 pytestmark = pytest.mark.engine
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.engine
 def ask(*requests: tuple[bytes, bytes]) -> list[tuple[int, bytes]]:
     """Return the outcome and the answer to each request of a worker that then ends."""
     sent = b"".join(REQUEST.pack(op, 0.0, 1.0, len(data)) + data for op, data in requests)
-    command = [sys.executable, "-m", "biella.fmu.importer._worker"]
+    command = [sys.executable, "-m", "biella.fmu.importer.backends._worker"]
     done = subprocess.run(command, input=sent, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     answers, rest = [], done.stdout

@@ -30,14 +30,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...blocks.external._external_block import EndOfRun
-from ...errors import BiellaError, BiellaWarning, FmuError
-from ...scheduler.engine._engine import Instance
-from ._archive import sweep
-from ._backend_python import AbstractCalledFmu, Values
-from ._interface import Description
-from ._kinds import is_exchange
-from ._variables import text_places
+from ....blocks.external._external_block import EndOfRun
+from ....errors import BiellaError, BiellaWarning, FmuError
+from ....scheduler.engine._engine import Instance
+from .._archive import sweep
+from .._interface import Description
+from .._kinds import is_exchange
+from .._variables import text_places
+from ._called import AbstractCalledFmu, Values
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")

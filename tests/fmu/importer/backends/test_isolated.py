@@ -15,7 +15,7 @@ from biella import (
     BlockError,
 )
 
-from .runs import fail
+from ..runs import fail
 
 pytestmark = pytest.mark.engine
 

@@ -18,14 +18,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...blocks.core._block import AbstractBlock
-from ...errors import BiellaError, FmuError
-from ...scheduler.compile.diagram._diagram import Diagram
-from ...scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
-from ...scheduler.engine._library import contract
-from ._fmu import Fmu
+from ....blocks.core._block import AbstractBlock
+from ....errors import BiellaError, FmuError
+from ....scheduler.compile.diagram._diagram import Diagram
+from ....scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
+from ....scheduler.engine._library import contract
+from .._fmu import Fmu
+from .._variables import text_places
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
-from ._variables import text_places
 
 _OPERATIONS = {
     b"I": contract.BL_OP_INIT,

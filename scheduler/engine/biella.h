@@ -266,7 +266,7 @@ BL_API int bl_ode_restore(bl_engine *e, const void *state);
 enum { BL_OFFERS_STEPS = 1, BL_OFFERS_EXCHANGE = 2 };
 BL_API int32_t bl_plan_kinds(const bl_engine *e);
 
-/* Variables of the plan's boundary, for FMI: see fmu/exporter/fmi/variables.c. */
+/* Variables of the plan's boundary, for FMI: see fmu/exporter/interface/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
 typedef struct {

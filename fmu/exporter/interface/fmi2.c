@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "fmu/exporter/fmi/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 typedef enum {
     FMI2_SET_DEBUG_LOGGING,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmu/exporter/fmi/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 static const double DEFAULT_TOLERANCE = 1e-6;
 /* States may drift from their constraints by this many relative tolerances, and by LARGEST_DRIFT, before an event projects them: it

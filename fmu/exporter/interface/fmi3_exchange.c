@@ -1,5 +1,5 @@
 /* Functions of FMI 3.0 for model exchange: FMI's names for those of exchange.c. */
-#include "fmu/exporter/fmi/fmi3_calls.h"
+#include "fmu/exporter/interface/fmi3_calls.h"
 
 /* Early return if there is no instance or the call is not allowed now. */
 #define ENTER_FMI3_EXCHANGE(call) \

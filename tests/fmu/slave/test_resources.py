@@ -14,7 +14,7 @@ pytestmark = pytest.mark.engine
 
 PACKAGE = Path(build.__file__).parents[2]
 HOOK = """
-#include "fmu/exporter/resources.c"
+#include "fmu/exporter/interface/resources.c"
 __attribute__((visibility("default"))) int decode(const char *location, char *path, size_t size) {
     return decode_location(location, path, size);
 }

@@ -4,7 +4,7 @@
  * events are handled within fmi3DoStep, as in FMI 2.0. With it, and with early return, a step ends at an event that was located; discrete
  * inputs that are set then act at once, because outputs are evaluated when they are read. Blocks with a sample period are no reason
  * for event mode: what happens at a tick is committed by fmi3DoStep. */
-#include "fmu/exporter/fmi3_calls.h"
+#include "fmu/exporter/interface/fmi3_calls.h"
 
 #include <math.h>
 #include <stdlib.h>

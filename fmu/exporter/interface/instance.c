@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 static const uint32_t FMU_MAGIC = 0xb1e11au;
 

@@ -2,7 +2,7 @@
 #ifndef BIELLA_FMI3_CALLS_H
 #define BIELLA_FMI3_CALLS_H
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 #include "fmu/fmi3.h"
 
 /* The functions with a row in the table of allowed calls, which is in fmi3.c. */

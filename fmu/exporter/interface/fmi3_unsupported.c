@@ -1,6 +1,6 @@
 /* Functions of FMI 3.0 for what these FMUs do not have, as their model description declares: other kinds, structural parameters, clocks,
  * dependencies of elements, adjoint derivatives. Each one fails and says so. */
-#include "fmu/exporter/fmi3_calls.h"
+#include "fmu/exporter/interface/fmi3_calls.h"
 
 static fmi3Instance refuse_kind(const char *kind, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger) {
     if (logger) logger(environment, fmi3Error, "logStatusError", kind);

@@ -1,7 +1,7 @@
 /* Steps of co-simulation. */
 #include <math.h>
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 bl_fmu_status bl_fmu_check_step(bl_fmu *f, double now, double size) {
     const double reached = bl_time(f->engine), end = now + size, slack = bl_slack(f->engine, end);

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 /* The slots of real variables, or NULL and a message: of outputs, or of what may be varied in the present state. */
 static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t count, int outputs, int *parameters) {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 const bl_variable *bl_fmu_find(const bl_fmu *f, uint32_t reference, int32_t kind, int32_t or_kind) {
     if ((int64_t)reference < f->variable_count) {

@@ -2,7 +2,7 @@
  * array lie one after another, as in the plan. */
 #include <stdlib.h>
 
-#include "fmu/exporter/fmi3_calls.h"
+#include "fmu/exporter/interface/fmi3_calls.h"
 
 uint32_t bl_fmi3_time_reference(const bl_fmu *f) { return (uint32_t)f->variable_count; }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 #if defined(BL_PLAN_INSIDE)
 

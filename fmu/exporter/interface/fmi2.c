@@ -7,7 +7,7 @@
  * is committed by fmi2DoStep. */
 #include "fmu/fmi2.h"
 
-#include "fmu/exporter/instance.h"
+#include "fmu/exporter/interface/instance.h"
 
 typedef enum {
     FMI2_SET_DEBUG_LOGGING,

@@ -43,7 +43,7 @@ _FMI_FUNCTIONS = {
     "3.0": re.compile(r"^FMI3_API \w+TYPE (fmi3\w+);", re.MULTILINE),
 }
 """How each version declares its functions."""
-_OTHER_VERSIONS = {"2.0": "fmu/exporter/fmi3", "3.0": "fmu/exporter/fmi2"}
+_OTHER_VERSIONS = {"2.0": "fmu/exporter/interface/fmi3", "3.0": "fmu/exporter/interface/fmi2"}
 """Beginning of the names of files that only the other version needs."""
 
 _HEAD = """\

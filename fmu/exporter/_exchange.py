@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import POINTER, c_double
 from dataclasses import dataclass
 from typing import Self
 
@@ -109,7 +110,7 @@ class Exchange:
                 pass
             else:
                 instance.check(library.bl_ode_start(handle))
-                pointer = nominals.ctypes.data_as(library.bl_ode_nominals.argtypes[1])
+                pointer = nominals.ctypes.data_as(POINTER(c_double))
                 library.bl_ode_nominals(handle, pointer)
             return cls(
                 names,

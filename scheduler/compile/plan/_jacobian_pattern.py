@@ -13,7 +13,7 @@ import numpy as np
 
 from .._flatten import FlatDiagram
 from .._order import Order, find_minor_blocks
-from .._port_types import ResolvedPorts
+from .._port_types import PortTypes
 from .._rates import Ticks
 
 Reach = list[frozenset[int]]
@@ -26,7 +26,7 @@ _FULL = 0.8
 
 def find_pattern(
     flat: FlatDiagram,
-    ports: ResolvedPorts,
+    ports: PortTypes,
     rates: Sequence[Ticks],
     order: Order,
     states: Sequence[tuple[int, int]],
@@ -45,7 +45,7 @@ class _Finder:
     def __init__(
         self,
         flat: FlatDiagram,
-        ports: ResolvedPorts,
+        ports: PortTypes,
         rates: Sequence[Ticks],
         order: Order,
         states: Sequence[tuple[int, int]],

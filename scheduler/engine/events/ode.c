@@ -313,7 +313,8 @@ int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome) {
     double *memory = e->ode->memory;
     memcpy(e->ode->kept, e->x, (size_t)e->layout.states * sizeof(double));
     const bool is_tick = memory[ODE_PENDING] != 0.0;
-    int status = is_tick ? ode_commit_tick(e) : bl_project(e, memory[ODE_TIME]);
+    int status = is_tick ? BL_OK : ode_check_passed(e);
+    if (status == BL_OK) status = is_tick ? ode_commit_tick(e) : bl_project(e, memory[ODE_TIME]);
     outcome->ended = status == BL_STOP;
     if (status == BL_STOP) status = BL_OK;
     const double t = memory[ODE_TIME], slack = BL_GRID_TOLERANCE * e->step;

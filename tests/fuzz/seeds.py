@@ -37,7 +37,7 @@ from biella.blocks.basic.sources import _noise as noise
 from biella.blocks.basic.sources import _playback as playback
 from biella.blocks.basic.sources import _sources as sources
 from biella.blocks.core._block import AbstractBlock, NativeBlock
-from biella.blocks.core._ports import EVERY_TICK, Port, parameter
+from biella.blocks.core._ports import CONTINUOUS, EVERY_TICK, Port, parameter
 from biella.blocks.external import _external_input as external_input
 from biella.blocks.external._python import PythonBlock
 from biella.blocks.machines._state_machine import StateMachine
@@ -139,7 +139,7 @@ class Hosted(NativeBlock):
             parameters=[parameter("k", [1.0, 2.0]), parameter("own", [1.0, 3.0], hidden=True)],
             rate=EVERY_TICK,
             feedthrough=[("y", "u")],
-            integers=[3 * rollback, 2, 2, 1, 11, 12, *inputs, *outputs, *parameters],
+            integers=[3 * rollback, 2, 2, 1, 0, 11, 12, *inputs, *outputs, *parameters],
         )
 
 
@@ -163,7 +163,24 @@ class HostedArrays(NativeBlock):
             ],
             rate=EVERY_TICK,
             feedthrough=[("y", "u")],
-            integers=[flags, 2, 3, 2, 11, 12, *inputs, *outputs, *parameters],
+            integers=[flags, 2, 3, 2, 0, 11, 12, *inputs, *outputs, *parameters],
+        )
+
+
+class HostedExchange(NativeBlock):
+    """The same for model exchange: two states, two event indicators, a discrete input."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+        inputs = [0, 0, 1, 1, contract.HOST_BOOLEAN | contract.HOST_DISCRETE, 0]
+        super().__init__(
+            inputs=[Port("u"), Port("b", kind="boolean", default=1.0)],
+            outputs=[Port("y")],
+            parameters=[parameter("k", 1.0), parameter("own", 1.0, hidden=True)],
+            rate=CONTINUOUS,
+            feedthrough=[("y", "u")],
+            states=2,
+            integers=[3, 1, 1, 1, 2, 11, 12, *inputs, 2, 0, 3, 0, 1],
         )
 
 
@@ -325,6 +342,10 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "fmu rollback": (1, lambda: Hosted(True)),
     "fmu3": (2, lambda: HostedArrays(False)),
     "fmu3 rollback": (2, lambda: HostedArrays(True)),
+    "fmu exchange": (1, lambda: HostedExchange("fmu2_exchange")),
+    "fmu exchange steps": (1, lambda: HostedExchange("fmu2_exchange_steps")),
+    "fmu3 exchange": (1, lambda: HostedExchange("fmu3_exchange")),
+    "fmu3 exchange steps": (1, lambda: HostedExchange("fmu3_exchange_steps")),
     "short bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0)),
     "warm bearing": (1, lambda: bearings.ShortBearing(20.0, 10.0, 1.5, 1.0, viscosity_input=True)),
     "oil vogel": (

@@ -336,7 +336,7 @@ def test_sweep(model):
     cases = [0.3, 0.5, 0.7, 0.9]
     found = sweep(d, 2.0, {"ball.e": cases}, lambda r: r["ball.bounces"][-1])
     expected = [int(np.sum(bounce_times(20, e=e) <= 2.0)) for e in cases[2:]]
-    assert [int(n) for n in found][2:] == expected
+    np.testing.assert_array_equal(found.array()[2:], expected)
 
 
 def test_real_time_and_replay(model):

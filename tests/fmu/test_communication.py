@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from specimen import STATES, TROUBLE, description, make_specimen
 from studies import co_simulation as bench
-from test_coupling import internal_solver_fmu, pair
 
 from biella import Diagram, DiagramError, Fmu, simulate
 from biella.blocks import Expression
 from biella.errors import CouplingWarning
+
+from .test_coupling import internal_solver_fmu, pair
 
 pytestmark = pytest.mark.engine
 

@@ -350,9 +350,8 @@ class _Search:
         wanting = {n for n in nodes if chosen.get(n, default).is_adaptive}
         reading = {n for n in nodes if any(depends for _, _, depends, _ in read[n])}
         together = find_groups(graph, wanting, reading, self.groups)
+        together = self._check_groups(together, wanting & set(chosen), estimate, problems)
         self.groups += len(set(together.values()))
-        explicit = {n for n in wanting if n in chosen}
-        together = self._check_groups(together, explicit, estimate, problems)
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
         condensed = nx.condensation(graph)
         members = condensed.nodes.data("members")
@@ -391,6 +390,8 @@ class _Search:
             names = name_list(f"`{self.name(n)}`" for n in sorted(stuck & inside))
             report_fixed_steps(names, bool(explicit & inside), problems)
             together = {n: other for n, other in together.items() if other != group}
+        numbers = {g: self.groups + 1 + k for k, g in enumerate(sorted(set(together.values())))}
+        together = {n: numbers[group] for n, group in together.items()}
         if together and estimate:
             problems.append(
                 "estimate_error compares steps of equal length, so it cannot be combined with "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import networkx as nx
 import pytest
 
@@ -41,16 +43,22 @@ def test_blocks_with_steps_of_one_length_are_reported():
     assert "remove it from couple(…)" in problems[0]
 
 
-def looped(**options) -> Diagram:
+def looped(count: int = 1, **options) -> Diagram:
+    """A mass with a brake, as often as wanted."""
+    d = Diagram("looped", step=0.1, **options)
+    for n in range(count):
+        add_mass(d, f"plant{n or ''}", f"brake{n or ''}")
+    return d
+
+
+def add_mass(d: Diagram, name: str, brake: str) -> None:
     s = System("mass", (0, 0), planar=True)
     body = s.body("mass", mass=1.0, inertia=1.0, velocity=(1.0, 0))
     s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
     s.force("push", body.marker("end"), (0.0, 0.0))
-    d = Diagram("looped", step=0.1, **options)
-    plant = d.add(s.block(["push.force.x"], ["slide.speed"], mode="internal"), "plant")
-    d.connect(plant["slide.speed"], d.add(Gain(-3.0, unit="N"), "brake"))
-    d.connect(d["brake"], plant["push.force.x"])
-    return d
+    plant = d.add(s.block(["push.force.x"], ["slide.speed"], mode="internal"), name)
+    d.connect(plant["slide.speed"], d.add(Gain(-3.0, unit="N"), brake))
+    d.connect(d[brake], plant["push.force.x"])
 
 
 def test_settings_of_couple_and_of_the_diagram():
@@ -79,3 +87,14 @@ def test_it_is_not_combined_with_estimates_of_the_error():
 def test_the_tolerance_of_a_plan_is_fixed():
     with pytest.raises(BiellaError, match="the coupling of a Plan is fixed"):
         simulate(looped().compile(), 1.0, coupling_tolerance=1e-3)
+
+
+def test_a_group_that_cannot_adapt_leaves_the_others():
+    d = looped(3, coupling_tolerance=1e-2)
+    vars(d["plant"])["takes_any_step"] = False
+    with pytest.warns(CouplingWarning, match=r"^`plant` cannot take steps of different lengths"):
+        run = simulate(d, 1.0)
+    items = run.coupling_report().couplings
+    assert [item["members"] for item in items] == [["plant1"], ["plant2"]]
+    assert all(item["communication_steps"] > item["steps"] for item in items)
+    assert abs(run["plant1"][-1] - math.exp(-3)) < 1e-2 < abs(run["plant"][-1] - math.exp(-3))

@@ -12,28 +12,28 @@ typedef struct {
     bool *needed;
     int32_t *open; /* needed blocks whose sources are still to be found */
     int64_t open_count;
-} bl_search;
+} bl_stage_search;
 
-static void need(bl_search *s, int32_t block) {
+static void need_block(bl_stage_search *s, int32_t block) {
     if (s->needed[block]) return;
     s->needed[block] = true;
     s->open[s->open_count++] = block;
 }
 
-static bool is_constant(const bl_search *s, int32_t block) {
+static bool is_constant_in_step(const bl_stage_search *s, int32_t block) {
     return s->e->kernels[block]->constant_in_mode && s->e->blocks[block].modes.mode && s->loop_of[block] == 0;
 }
 
-static void need_sources(bl_search *s, const bl_block *b) {
+static void need_sources(bl_stage_search *s, const bl_block *b) {
     for (int32_t k = 0; k < b->u_count; k++)
         for (int32_t i = 0; i < b->u_width[k]; i++) {
             const int32_t from = s->maker[b->u[k] - s->e->values + i] - 1;
-            if (from >= 0 && !is_constant(s, from)) need(s, from);
+            if (from >= 0 && !is_constant_in_step(s, from)) need_block(s, from);
         }
 }
 
 /* Whether there is anything to leave out, and the search is short: ports of a damaged plan may overlap. */
-static bool is_worthwhile(const bl_engine *e) {
+static bool can_leave_out(const bl_engine *e) {
     enum { LARGEST_WIDTH = 1 << 24 };
     int64_t width = 0;
     bool any = false;
@@ -47,7 +47,7 @@ static bool is_worthwhile(const bl_engine *e) {
 }
 
 int bl_find_stage_blocks(bl_engine *e, bool *needed) {
-    if (!is_worthwhile(e)) {
+    if (!can_leave_out(e)) {
         for (int32_t n = 0; n < e->block_count; n++) needed[n] = true;
         return BL_OK;
     }
@@ -61,14 +61,14 @@ int bl_find_stage_blocks(bl_engine *e, bool *needed) {
     for (int32_t n = 0; n < e->loop_count; n++)
         for (int64_t c = 0; c < e->loops[n].body.call_count; c++)
             loop_of[e->loops[n].body.calls[c].block->index] = n + 1;
-    bl_search s = {e, maker, loop_of, needed, open, 0};
+    bl_stage_search s = {e, maker, loop_of, needed, open, 0};
     for (int64_t c = 0; c < e->derivatives.call_count; c++) need_sources(&s, e->derivatives.calls[c].block);
     while (s.open_count > 0) {
         const int32_t block = open[--s.open_count], loop = loop_of[block] - 1;
         need_sources(&s, &e->blocks[block]);
         if (loop < 0) continue;
         for (int64_t c = 0; c < e->loops[loop].body.call_count; c++)
-            need(&s, e->loops[loop].body.calls[c].block->index);
+            need_block(&s, e->loops[loop].body.calls[c].block->index);
     }
     return BL_OK;
 }

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.mark.usefixtures("c_compiler")
 def test_ours_reaches_an_error_that_is_not_larger(tmp_path):
-    import exchange
+    from studies import exchange
     from fmpy import read_model_description
 
     path = exchange.make_fmu(tmp_path)

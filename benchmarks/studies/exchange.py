@@ -1,6 +1,6 @@
 """Model exchange: the import of an FMU into our engine beside FMPy's simulation of the same FMU.
 
-    python benchmarks/exchange.py [--quick] [--json FILE]
+    python benchmarks/studies/exchange.py [--quick] [--json FILE]
 
 Van der Pol's oscillator, `workloads/van_der_pol.c`, is compiled and packed as an FMU for model
 exchange of FMI 2.0. FMPy integrates it with CVode at several tolerances. Ours, dopri5 with error
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -22,13 +23,16 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
-from table import Row, beside, parse_arguments, print_rows, say, times_faster, write_json
-from turns import Entrant, take_turns, timed
 
 from biella import Diagram, Fmu
 from biella.fmu.importer._archive import Folder, platform_folder, read_archive
 from biella.scheduler.engine.build import find_compiler
 from biella.scheduler.run._simulate import simulate
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the modules of all benchmarks
+
+from table import Row, beside, parse_arguments, print_rows, say, times_faster, write_json
+from turns import Entrant, take_turns, timed
 
 STOP, INTERVAL, MU = 500.0, 0.1, 1.0
 TOLERANCES = (1e-4, 1e-6, 1e-8)
@@ -60,7 +64,7 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
 def make_fmu(folder: Path) -> Path:
     """Compile and pack the FMU."""
     library = folder / "van_der_pol.so"
-    source = Path(__file__).parent / "workloads" / "van_der_pol.c"
+    source = Path(__file__).parents[1] / "workloads" / "van_der_pol.c"
     command = [*find_compiler().command, "-std=gnu11", "-O3", "-fPIC", "-shared"]
     subprocess.run([*command, str(source), "-o", str(library)], check=True)
     path = folder / "van_der_pol.fmu"

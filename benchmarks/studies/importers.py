@@ -1,7 +1,7 @@
 """Exported FMUs of all four kinds in other people's importers: which run them, and how exactly.
 
-    python benchmarks/importers.py
-    python benchmarks/importers.py --peers-python peers/bin/python
+    python benchmarks/studies/importers.py
+    python benchmarks/studies/importers.py --peers-python peers/bin/python
 
 `pip install fmpy libcosimpy fmu-manipulation-toolbox casadi` installs the importers. Each FMU is
 run in a process of its own and compared with `simulate`. A cell is `=` if all outputs are the same
@@ -25,7 +25,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from peers.importers import IMPORTERS
 from rich.console import Console
 from rich.table import Table
 
@@ -42,7 +41,11 @@ from biella.blocks import (
 )
 from biella.blocks.multibody.mechanisms import slider_crank
 
-HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the modules of all benchmarks
+
+from peers.importers import IMPORTERS
+
+HERE = Path(__file__).parents[1]
 KINDS = [("2.0", "cs"), ("3.0", "cs"), ("2.0", "me"), ("3.0", "me")]
 STEP = 1e-3
 LARGEST = 1e-6
@@ -189,7 +192,7 @@ def build_driver(folder: Path) -> str:
     if compiler is None:
         return ""
     program = folder / "driver"
-    source = HERE / "workloads" / "importer_c.c"
+    source = HERE / "peers" / "importers.c"
     subprocess.run(
         [compiler, "-std=c11", "-O2", "-D_GNU_SOURCE", "-I", str(HERE.parent), str(source),
          "-o", str(program), "-ldl", "-lm"],

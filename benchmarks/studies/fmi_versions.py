@@ -1,6 +1,6 @@
 """The cost of a step of an imported FMU: FMI 3.0 beside FMI 2.0, in the engine and through FMPy.
 
-    python benchmarks/fmu_versions.py [--quick]
+    python benchmarks/studies/fmi_versions.py [--quick]
 
 One C library, `workloads/lag.c`, is an FMU of both versions, whose step is one addition. So what is
 measured is what calls it: set + doStep + get. All take turns in one run, and the best time of each
@@ -20,13 +20,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from turns import Entrant, Run, take_turns
-from workloads.baseline import FLAGS
-
 from biella import Diagram
 from biella.blocks import Time
 from biella.fmu.importer._archive import platform_names
 from biella.fmu.importer._fmu import Fmu
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the modules of all benchmarks
+
+from turns import Entrant, Run, take_turns
+from workloads.baseline import FLAGS
 
 STEP = 1e-3
 LARGEST_RATIO = 1.3
@@ -55,7 +57,7 @@ def make_fmus(folder: Path) -> dict[str, Path]:
     if compiler is None:
         sys.exit("This needs a C compiler: install one as `cc`, or name it in CC.")
     library = folder / "lag.so"
-    source = Path(__file__).parent / "workloads" / "lag.c"
+    source = Path(__file__).parents[1] / "workloads" / "lag.c"
     subprocess.run([*compiler.split(), *FLAGS, str(source), "-o", str(library)], check=True)
     made = {}
     for number, (version, text) in enumerate(DESCRIPTIONS.items()):

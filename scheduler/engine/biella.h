@@ -207,7 +207,7 @@ BL_API size_t bl_state_size(const bl_engine *e);
 BL_API void bl_save(const bl_engine *e, void *state);
 BL_API int bl_restore(bl_engine *e, const void *state, size_t size);
 
-/* Variables of the plan's boundary, for FMI: see fmu/exporter/interface/variables.c. */
+/* Variables of the plan's boundary, for FMI: see fmu/exporter/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
 typedef struct {

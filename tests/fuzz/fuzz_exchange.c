@@ -17,7 +17,6 @@ typedef struct {
     const uint8_t *at, *end;
     fmi2Component instances[INSTANCES];
     double times[INSTANCES], next_times[INSTANCES];
-    int lost[INSTANCES]; /* whether the time of an instance is not known, because a state was restored */
     fmi2FMUstate states[STATES];
     int owners[STATES];
 } script;
@@ -57,7 +56,6 @@ static void instantiate(script *s, int n) {
                                       location, &SILENT, 0, 0);
     s->times[n] = 0.0;
     s->next_times[n] = INFINITY;
-    s->lost[n] = 0;
     if (s->instances[n]) fuzz_accepted = 1;
 }
 
@@ -105,9 +103,6 @@ static void take_event(script *s, int n) {
     fmi2EventInfo info = {0};
     if (fmi2NewDiscreteStates(s->instances[n], next(s) == 255 ? NULL : &info) != fmi2OK) return;
     s->next_times[n] = info.nextEventTimeDefined ? info.nextEventTime : INFINITY;
-    if (info.nextEventTimeDefined && !s->lost[n] && !info.terminateSimulation &&
-        !(info.nextEventTime >= s->times[n] - 1e-6))
-        abort();
 }
 
 static void set_states(script *s, fmi2Component c) {
@@ -156,7 +151,7 @@ static void use_state(script *s, int n, int call) {
     if (call == 0) {
         if (fmi2GetFMUstate(c, &s->states[k]) == fmi2OK) s->owners[k] = n;
     } else if (call == 1) {
-        if (fmi2SetFMUstate(c, s->states[k]) == fmi2OK) s->lost[n] = 1;
+        fmi2SetFMUstate(c, s->states[k]);
     } else if (fmi2SerializedFMUstateSize(c, s->states[k], &size) == fmi2OK) {
         fmi2Byte *bytes = malloc(size);
         fmi2FMUstate copy = NULL;
@@ -164,7 +159,7 @@ static void use_state(script *s, int n, int call) {
         for (int times = shape / 64; times > 0; times--)
             bytes[((size_t)next(s) << 8 | next(s)) % size] = (fmi2Byte)next(s);
         if (fmi2DeSerializeFMUstate(c, bytes, size, &copy) == fmi2OK) {
-            if (fmi2SetFMUstate(c, copy) == fmi2OK) s->lost[n] = 1;
+            fmi2SetFMUstate(c, copy);
             if (fmi2FreeFMUstate(c, &copy) != fmi2OK) abort();
         }
         free(bytes);

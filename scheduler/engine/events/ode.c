@@ -148,7 +148,11 @@ int bl_ode_set_time(bl_engine *e, double time) {
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "t = %.12g is not within the simulation, which starts at t = %.12g",
                        time, e->start);
     /* The event of a tick is at the time of the tick. */
-    if (memory[ODE_PENDING] != 0.0) return BL_OK;
+    if (memory[ODE_PENDING] != 0.0) {
+        if (fabs(time - memory[ODE_TIME]) <= ode_slack(e, time)) return BL_OK;
+        return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the event at t = %.12g has not been taken: time cannot be %.12g",
+                       memory[ODE_TIME], time);
+    }
     if (time == memory[ODE_TIME]) return BL_OK;
     memory[ODE_TIME] = time;
     ode_set_clock(e);

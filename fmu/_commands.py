@@ -22,8 +22,8 @@ from ..scheduler.results._result import Result
 from ..scheduler.run._simulate import simulate
 from .importer._archive import find_binary, platform_names, read_archive
 from .importer._fmu import Fmu
-from .importer._kinds import Kind, choose_kind, is_exchange
 from .importer._interface import Description, read_description, require_fmpy
+from .importer._kinds import Kind, choose_kind, is_exchange
 from .importer._variables import Scalar
 
 _CAPABILITIES = (

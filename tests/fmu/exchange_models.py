@@ -175,7 +175,11 @@ _FMI3_TYPES = {"Real": "Float64", "Integer": "Int32", "Boolean": "Boolean"}
 def _describe_fmi3(name: str, model: Model, flags: str) -> str:
     lines = ['<Float64 name="time" valueReference="100" causality="independent"'
              ' variability="continuous"/>']  # fmt: skip
-    structure: dict[str, list[str]] = {"Output": [], "ContinuousStateDerivative": [], "InitialUnknown": []}
+    structure: dict[str, list[str]] = {
+        "Output": [],
+        "ContinuousStateDerivative": [],
+        "InitialUnknown": [],
+    }
     for n, v in enumerate(model.variables):
         kind = _FMI3_TYPES[v.type]
         start = "" if v.start is None else f' start="{v.start}"'

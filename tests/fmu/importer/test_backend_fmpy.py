@@ -9,7 +9,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from specimen import description, make_exchange, make_fmi3, make_specimen
+from specimen import make_exchange, make_fmi3, make_specimen
 
 from biella import (
     BlockError,

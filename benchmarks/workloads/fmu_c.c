@@ -54,8 +54,8 @@ static int take_step(ring *r, void *c, double at, double step) {
 }
 
 static void *open_one(ring *r, const char *token, const char *resources, unsigned start, double value) {
-    void *(*instantiate)(const char *, const char *, const char *, bool, bool, bool, bool, const unsigned *, size_t, void *,
-                         void *, void *);
+    void *(*instantiate)(const char *, const char *, const char *, bool, bool, bool, bool, const unsigned *, size_t,
+                         void *, void *, void *);
     int (*enter)(void *, bool, double, double, bool, double), (*leave)(void *);
     find(r->library, "fmi3InstantiateCoSimulation", &instantiate);
     find(r->library, "fmi3EnterInitializationMode", &enter);

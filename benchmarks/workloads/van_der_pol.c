@@ -14,9 +14,7 @@ typedef struct {
     double v[COUNT];
 } model;
 
-static double acceleration(const model *m) {
-    return m->v[MU] * (1.0 - m->v[X0] * m->v[X0]) * m->v[X1] - m->v[X0];
-}
+static double acceleration(const model *m) { return m->v[MU] * (1.0 - m->v[X0] * m->v[X0]) * m->v[X1] - m->v[X0]; }
 
 API const char *fmi2GetTypesPlatform(void) { return "default"; }
 API const char *fmi2GetVersion(void) { return "2.0"; }

@@ -301,9 +301,11 @@ typedef struct {
     const char *library; /* path of the binary */
     const char *name; /* of the instance */
     const char *guid;
-    const char *resources; /* the folder resources/: its URI in FMI 2.0, its path with a separator at the end in FMI 3.0 */
-    const uint32_t *string_references; /* parameters that are strings; in FMI 3.0 there are more strings than references if some */
-    int64_t string_reference_count;    /* are arrays */
+    const char
+        *resources; /* the folder resources/: its URI in FMI 2.0, its path with a separator at the end in FMI 3.0 */
+    const uint32_t
+        *string_references; /* parameters that are strings; in FMI 3.0 there are more strings than references if some */
+    int64_t string_reference_count; /* are arrays */
     const char *const *strings;
     int64_t string_count;
     const uint32_t *binary_references; /* FMI 3.0: parameters that are binaries */

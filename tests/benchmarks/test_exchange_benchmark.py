@@ -10,8 +10,8 @@ pytestmark = pytest.mark.engine
 
 @pytest.mark.usefixtures("c_compiler")
 def test_ours_reaches_an_error_that_is_not_larger(tmp_path):
-    from studies import exchange
     from fmpy import read_model_description
+    from studies import exchange
 
     path = exchange.make_fmu(tmp_path)
     expected = exchange.exact(exchange.INTERVAL * np.arange(round(exchange.STOP * 10) + 1))

@@ -40,14 +40,16 @@ static int is_start(const bl_fmu *f, const bl_variable *variable, double value) 
 
 bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value) {
     const int is_parameter = variable->causality == BL_FIXED_PARAMETER || variable->causality == BL_TUNABLE_PARAMETER;
-    if (variable->causality == FMU_STATE && f->state == CONTINUOUS_TIME) return bl_fmu_set_one_state(f, variable, value);
+    if (variable->causality == FMU_STATE && f->state == CONTINUOUS_TIME)
+        return bl_fmu_set_one_state(f, variable, value);
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||
                         (variable->causality == BL_FIXED_PARAMETER && f->state & BEFORE_STEPS);
     if (!allowed) {
         bl_fmu_log(f, FMU_ERROR,
-                   is_parameter                     ? "this parameter is fixed after initialization"
-                   : variable->causality > BL_LOCAL ? "states are computed by initialization, and set in continuous-time mode only"
-                                                    : "an output cannot be set");
+                   is_parameter ? "this parameter is fixed after initialization"
+                   : variable->causality > BL_LOCAL
+                       ? "states are computed by initialization, and set in continuous-time mode only"
+                       : "an output cannot be set");
         return FMU_ERROR;
     }
     if (!isfinite(value) && !is_start(f, variable, value)) {

@@ -285,8 +285,8 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
     if (f->ended) return BL_OK;
     status = bl_host_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
     if (status == BL_OK && m->state_count > 0 && (states_changed || !m->has_states)) {
-        status =
-            bl_host_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count), "GetContinuousStates", t);
+        status = bl_host_status(f, EXCHANGE_CALL(f, GetContinuousStates, b->x, (size_t)b->x_count),
+                                "GetContinuousStates", t);
         memcpy(m->x, b->x, (size_t)b->x_count * sizeof *m->x);
         m->has_states = status == BL_OK;
     }

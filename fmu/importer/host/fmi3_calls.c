@@ -188,7 +188,7 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
         fmi3Boolean more = false, stops = false, nominals = false, values = false, timed = false;
         double next = INFINITY;
         int status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
-                                   "UpdateDiscreteStates", t);
+                                    "UpdateDiscreteStates", t);
         if (status != BL_OK) return status;
         f->next_event = timed ? next : INFINITY;
         if (isnan(f->next_event)) {
@@ -369,14 +369,14 @@ static int set_strings(bl_fmu_host *f, double t) {
     int status = BL_OK;
     if (f->string_count > 0)
         status = bl_host_status(f,
-                               CALL(f, SetString, f->string_references, (size_t)f->string_reference_count,
-                                    (const fmi3String *)f->strings, (size_t)f->string_count),
-                               "SetString", t);
+                                CALL(f, SetString, f->string_references, (size_t)f->string_reference_count,
+                                     (const fmi3String *)f->strings, (size_t)f->string_count),
+                                "SetString", t);
     if (status == BL_OK && f->binary_count > 0)
         status = bl_host_status(f,
-                               CALL(f, SetBinary, f->binary_references, (size_t)f->binary_reference_count,
-                                    f->binary_sizes, (const fmi3Binary *)f->binaries, (size_t)f->binary_count),
-                               "SetBinary", t);
+                                CALL(f, SetBinary, f->binary_references, (size_t)f->binary_reference_count,
+                                     f->binary_sizes, (const fmi3Binary *)f->binaries, (size_t)f->binary_count),
+                                "SetBinary", t);
     return status;
 }
 

@@ -231,7 +231,7 @@ static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group 
     const bl_fmi_status answer = set_input_derivatives(b, f, g, part, 2);
     if (answer != FMI_DISCARD)
         return bl_host_status(f, answer, "SetRealInputDerivatives of order 2, which extrapolation=1 does not require,",
-                             t);
+                              t);
     f->input_derivative_limit = 1;
     return set_group_polynomial(b, f, g, part, t);
 }

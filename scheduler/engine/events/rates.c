@@ -11,11 +11,7 @@
 
 static const double RATE_REACH = 0x1p-10; /* of a tick: half the difference that gives the rate of change of an input */
 /* Relative errors of inputs: of rounding, and of the solution of a loop. */
-<<<<<<< HEAD:scheduler/engine/events/rates.c
-static const double PROBE_ROUNDING = 1e-14, PROBE_LOOP = 1e-8;
-=======
 static const double INPUT_ROUNDING = 1e-14, INPUT_LOOP_ERROR = 1e-8;
->>>>>>> cost:scheduler/engine/rates.c
 enum { RATE_PATIENCE = 8 }; /* ticks without prediction after one that did not hold */
 
 /* Adds `weight` times the inputs at x = start + offset · slope, at t + offset, to the rates of those blocks that need them. */
@@ -113,11 +109,7 @@ static void bound_rate(double error, const double u[3], double part, double h, d
 }
 
 bool bl_prediction_holds(bl_engine *e, double t, double h) {
-<<<<<<< HEAD:scheduler/engine/events/rates.c
-    const double error = e->loop_count > 0 ? PROBE_LOOP : PROBE_ROUNDING;
-=======
     const double error = e->loop_count > 0 ? INPUT_LOOP_ERROR : INPUT_ROUNDING;
->>>>>>> cost:scheduler/engine/rates.c
     e->notes_inputs = false;
     if (e->rate_part == 0.0) return false;
     for (int64_t i = 0; i < e->rated_width; i++) {

@@ -9,11 +9,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-<<<<<<< HEAD:tests/fmu/importer/backends/test_fmpy.py
 from specimen import make_exchange, make_fmi1, make_fmi3, make_specimen
-=======
-from specimen import make_exchange, make_fmi3, make_specimen
->>>>>>> meimp:tests/fmu/importer/test_backend_fmpy.py
 
 from biella import (
     BiellaError,

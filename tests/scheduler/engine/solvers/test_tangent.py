@@ -1,5 +1,7 @@
 """The growth of a small deviation along a run: known exponents, and steps that are too long."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ def make_system(step: float, solver: str = "rk4", **equations: tuple[float, str]
     states = {name: d.add(Integrator(start), name) for name, (start, _) in equations.items()}
     for name, (_, formula) in equations.items():
         block = Expression(formula)
-        used = {port.name: states[port.name] for port in block.inputs}
+        used: Any = {port.name: states[port.name] for port in block.inputs}
         d.connect(d.add(block, f"d{name}", **used), states[name])
     return d
 

@@ -120,18 +120,18 @@ static bl_fmi_status set_debug_logging(bl_fmu_host *f) {
 static int setup(const bl_block *b, bl_fmu_host *f, double t) {
     const int stops = !isnan(f->stop_time);
     (void)b;
-    return bl_fmu_status(
+    return bl_host_status(
         f, CALL(f, SetupExperiment, f->tolerance > 0.0, f->tolerance, t, stops, stops ? f->stop_time : 0.0),
         "SetupExperiment", t);
 }
 
 static int enter_initialization(bl_fmu_host *f, double t) {
-    return bl_fmu_status(f, CALL_PLAIN(f, EnterInitializationMode), "EnterInitializationMode", t);
+    return bl_host_status(f, CALL_PLAIN(f, EnterInitializationMode), "EnterInitializationMode", t);
 }
 
 static int exit_initialization(const bl_block *b, bl_fmu_host *f, double t) {
     (void)b;
-    const int status = bl_fmu_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
+    const int status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
     return status;
 }
@@ -156,7 +156,7 @@ static int set(bl_fmu_host *f, bl_fmu_group *g, double t) {
     const size_t count = (size_t)g->count;
     if (g->type == HOST_REAL) {
         const bl_fmi_status status = CALL(f, SetReal, g->references, count, g->reals);
-        return status <= FMI_WARNING ? BL_OK : bl_fmu_status(f, status, "SetReal", t);
+        return status <= FMI_WARNING ? BL_OK : bl_host_status(f, status, "SetReal", t);
     }
     fmi2Integer *integers = g->native;
     for (int32_t k = 0; k < g->count; k++) {
@@ -164,14 +164,14 @@ static int set(bl_fmu_host *f, bl_fmu_group *g, double t) {
         if (status != BL_OK) return status;
     }
     return g->type == HOST_INTEGER
-               ? bl_fmu_status(f, CALL(f, SetInteger, g->references, count, integers), "SetInteger", t)
-               : bl_fmu_status(f, CALL(f, SetBoolean, g->references, count, integers), "SetBoolean", t);
+               ? bl_host_status(f, CALL(f, SetInteger, g->references, count, integers), "SetInteger", t)
+               : bl_host_status(f, CALL(f, SetBoolean, g->references, count, integers), "SetBoolean", t);
 }
 
 static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
     const bl_fmi_status status = CALL(f, GetReal, g->references, (size_t)g->count, into);
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetReal", t);
+    if (status > FMI_WARNING) return bl_host_status(f, status, "GetReal", t);
     if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, (size_t)g->count * sizeof *into);
     if (!g->in_a_row)
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
@@ -184,7 +184,7 @@ static int get(bl_fmu_host *f, bl_fmu_group *g, double t) {
     fmi2Integer *integers = g->native;
     const bl_fmi_status status = boolean ? CALL(f, GetBoolean, g->references, (size_t)g->count, integers)
                                          : CALL(f, GetInteger, g->references, (size_t)g->count, integers);
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, boolean ? "GetBoolean" : "GetInteger", t);
+    if (status > FMI_WARNING) return bl_host_status(f, status, boolean ? "GetBoolean" : "GetInteger", t);
     for (int32_t k = 0; k < g->count; k++) *g->places[k] = boolean ? (integers[k] ? 1.0 : 0.0) : (double)integers[k];
     return BL_OK;
 }
@@ -194,16 +194,16 @@ static int set_array(bl_fmu_host *f, int32_t type, const double *values, int32_t
                      uint32_t reference, double t) {
     (void)number, (void)count;
     fmi2Integer whole = 0;
-    if (type == HOST_REAL) return bl_fmu_status(f, CALL(f, SetReal, &reference, 1, values), "SetReal", t);
+    if (type == HOST_REAL) return bl_host_status(f, CALL(f, SetReal, &reference, 1, values), "SetReal", t);
     const int status = convert(f, type, reference, values[0], &whole);
     if (status != BL_OK) return status;
-    return type == HOST_INTEGER ? bl_fmu_status(f, CALL(f, SetInteger, &reference, 1, &whole), "SetInteger", t)
-                                : bl_fmu_status(f, CALL(f, SetBoolean, &reference, 1, &whole), "SetBoolean", t);
+    return type == HOST_INTEGER ? bl_host_status(f, CALL(f, SetInteger, &reference, 1, &whole), "SetInteger", t)
+                                : bl_host_status(f, CALL(f, SetBoolean, &reference, 1, &whole), "SetBoolean", t);
 }
 
 static int set_strings(bl_fmu_host *f, double t) {
     if (f->string_count == 0) return BL_OK;
-    return bl_fmu_status(
+    return bl_host_status(
         f, CALL(f, SetString, f->string_references, (size_t)f->string_count, (const fmi2String *)f->strings),
         "SetString", t);
 }
@@ -249,26 +249,26 @@ static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is
         return bl_fmu_error(
             f, "fmi2DoStep returned fmi2Pending at t = %.9g, although asynchronous execution was not requested", t);
     }
-    return bl_fmu_status(f, status, "DoStep", t);
+    return bl_host_status(f, status, "DoStep", t);
 }
 
 /* ---- states */
 
 static int get_state(bl_fmu_host *f, void **state) {
-    return bl_fmu_status(f, CALL(f, GetFMUstate, state), "GetFMUstate", 0.0);
+    return bl_host_status(f, CALL(f, GetFMUstate, state), "GetFMUstate", 0.0);
 }
 static int set_state(bl_fmu_host *f, void *state) {
-    return bl_fmu_status(f, CALL(f, SetFMUstate, state), "SetFMUstate", 0.0);
+    return bl_host_status(f, CALL(f, SetFMUstate, state), "SetFMUstate", 0.0);
 }
 static void free_state(bl_fmu_host *f, void **state) { CALL(f, FreeFMUstate, state); }
 static int serialized_size(bl_fmu_host *f, void *state, size_t *size) {
-    return bl_fmu_status(f, CALL(f, SerializedFMUstateSize, state, size), "SerializedFMUstateSize", 0.0);
+    return bl_host_status(f, CALL(f, SerializedFMUstateSize, state, size), "SerializedFMUstateSize", 0.0);
 }
 static int serialize(bl_fmu_host *f, void *state, void *bytes, size_t size) {
-    return bl_fmu_status(f, CALL(f, SerializeFMUstate, state, bytes, size), "SerializeFMUstate", 0.0);
+    return bl_host_status(f, CALL(f, SerializeFMUstate, state, bytes, size), "SerializeFMUstate", 0.0);
 }
 static int deserialize(bl_fmu_host *f, const void *bytes, size_t size, void **state) {
-    return bl_fmu_status(f, CALL(f, DeSerializeFMUstate, bytes, size, state), "DeSerializeFMUstate", 0.0);
+    return bl_host_status(f, CALL(f, DeSerializeFMUstate, bytes, size, state), "DeSerializeFMUstate", 0.0);
 }
 
 const bl_fmi bl_fmi2_calls = {

@@ -152,15 +152,15 @@ static bl_fmi_status set_debug_logging(bl_fmu_host *f) {
 
 static int setup(const bl_block *b, bl_fmu_host *f, double t) {
     if (!(f->flags & HOST_IS_CONFIGURED)) return BL_OK;
-    int status = bl_fmu_status(f, CALL_PLAIN(f, EnterConfigurationMode), "EnterConfigurationMode", t);
+    int status = bl_host_status(f, CALL_PLAIN(f, EnterConfigurationMode), "EnterConfigurationMode", t);
     if (status == BL_OK) status = bl_fmu_set_structural(b, f, t);
-    if (status == BL_OK) status = bl_fmu_status(f, CALL_PLAIN(f, ExitConfigurationMode), "ExitConfigurationMode", t);
+    if (status == BL_OK) status = bl_host_status(f, CALL_PLAIN(f, ExitConfigurationMode), "ExitConfigurationMode", t);
     return status;
 }
 
 static int enter_initialization(bl_fmu_host *f, double t) {
     const int stops = !isnan(f->stop_time);
-    return bl_fmu_status(
+    return bl_host_status(
         f,
         CALL(f, EnterInitializationMode, f->tolerance > 0.0, f->tolerance, t, stops != 0, stops ? f->stop_time : 0.0),
         "EnterInitializationMode", t);
@@ -170,7 +170,7 @@ static int enter_initialization(bl_fmu_host *f, double t) {
 
 static int enter_events(bl_fmu_host *f, double t) {
     if (f->mode == HOST_EVENTS) return BL_OK;
-    const int status = bl_fmu_status(f, CALL_PLAIN(f, EnterEventMode), "EnterEventMode", t);
+    const int status = bl_host_status(f, CALL_PLAIN(f, EnterEventMode), "EnterEventMode", t);
     if (status == BL_OK) f->mode = HOST_EVENTS;
     return status;
 }
@@ -180,8 +180,8 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
     for (int k = 0; k < LARGEST_EVENTS; k++) {
         fmi3Boolean more = false, stops = false, nominals = false, values = false, timed = false;
         double next = INFINITY;
-        int status = bl_fmu_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
-                                   "UpdateDiscreteStates", t);
+        int status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
+                                    "UpdateDiscreteStates", t);
         if (status != BL_OK) return status;
         f->next_event = timed ? next : INFINITY;
         if (isnan(f->next_event)) {
@@ -191,7 +191,7 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
         *ended = stops;
         if (stops) return BL_OK;
         if (more) continue;
-        status = bl_fmu_status(f, CALL_PLAIN(f, EnterStepMode), "EnterStepMode", t);
+        status = bl_host_status(f, CALL_PLAIN(f, EnterStepMode), "EnterStepMode", t);
         if (status == BL_OK) f->mode = HOST_STEPPING;
         return status;
     }
@@ -201,7 +201,7 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
 
 static int exit_initialization(const bl_block *b, bl_fmu_host *f, double t) {
     (void)b;
-    int status = bl_fmu_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
+    int status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
     if (status != BL_OK) return status;
     f->mode = f->flags & HOST_HAS_EVENTS ? HOST_EVENTS : HOST_STEPPING;
     return f->mode == HOST_EVENTS ? handle_events(f, t, &f->ended) : BL_OK;
@@ -274,7 +274,7 @@ static int set_native(bl_fmu_host *f, int32_t type, const uint32_t *references, 
 #undef SET
         default: break;
     }
-    return status <= FMI_WARNING ? BL_OK : bl_fmu_status(f, status, name, t);
+    return status <= FMI_WARNING ? BL_OK : bl_host_status(f, status, name, t);
 }
 
 static int set(bl_fmu_host *f, bl_fmu_group *g, double t) {
@@ -300,7 +300,7 @@ static int get_reals(bl_fmu_host *f, bl_fmu_group *g, double t) {
     double *into = g->in_a_row ? g->places[0] : g->reals;
     const size_t count = (size_t)g->count;
     const bl_fmi_status status = CALL(f, GetFloat64, g->references, (size_t)g->reference_count, into, count);
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetFloat64", t);
+    if (status > FMI_WARNING) return bl_host_status(f, status, "GetFloat64", t);
     if (g->in_a_row && f->flags & HOST_GIVES_DERIVATIVES) memcpy(g->reals, into, count * sizeof *into);
     if (!g->in_a_row)
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = g->reals[k];
@@ -335,14 +335,14 @@ static int get(bl_fmu_host *f, bl_fmu_group *g, double t) {
 #define GET(type, name, c) \
     case type: \
         status = CALL(f, Get##name, g->references, references, g->native, count); \
-        if (status > FMI_WARNING) return bl_fmu_status(f, status, "Get" #name, t); \
+        if (status > FMI_WARNING) return bl_host_status(f, status, "Get" #name, t); \
         for (int32_t k = 0; k < g->count; k++) *g->places[k] = (double)((const c *)g->native)[k]; \
         break;
         NUMBER_TYPES(GET)
 #undef GET
         default:
             status = CALL(f, GetBoolean, g->references, references, g->native, count);
-            if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetBoolean", t);
+            if (status > FMI_WARNING) return bl_host_status(f, status, "GetBoolean", t);
             for (int32_t k = 0; k < g->count; k++) *g->places[k] = ((const unsigned char *)g->native)[k] ? 1.0 : 0.0;
     }
     if (g->type == HOST_INT64 || g->type == HOST_UINT64) check_wide(f, g, t);
@@ -361,15 +361,15 @@ static bl_fmi_status get_texts(bl_fmu_host *f, const uint32_t *references, const
 static int set_strings(bl_fmu_host *f, double t) {
     int status = BL_OK;
     if (f->string_count > 0)
-        status = bl_fmu_status(f,
-                               CALL(f, SetString, f->string_references, (size_t)f->string_reference_count,
-                                    (const fmi3String *)f->strings, (size_t)f->string_count),
-                               "SetString", t);
+        status = bl_host_status(f,
+                                CALL(f, SetString, f->string_references, (size_t)f->string_reference_count,
+                                     (const fmi3String *)f->strings, (size_t)f->string_count),
+                                "SetString", t);
     if (status == BL_OK && f->binary_count > 0)
-        status = bl_fmu_status(f,
-                               CALL(f, SetBinary, f->binary_references, (size_t)f->binary_reference_count,
-                                    f->binary_sizes, (const fmi3Binary *)f->binaries, (size_t)f->binary_count),
-                               "SetBinary", t);
+        status = bl_host_status(f,
+                                CALL(f, SetBinary, f->binary_references, (size_t)f->binary_reference_count,
+                                     f->binary_sizes, (const fmi3Binary *)f->binaries, (size_t)f->binary_count),
+                                "SetBinary", t);
     return status;
 }
 
@@ -414,7 +414,7 @@ static int step_part(const bl_block *b, bl_fmu_host *f, double *now, double end,
     double reached = NAN;
     const bl_fmi_status status =
         CALL(f, DoStep, *now, h, bl_fmu_cannot_return(f, *now, h), &event, &stops, &early, &reached);
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, "DoStep", *now);
+    if (status > FMI_WARNING) return bl_host_status(f, status, "DoStep", *now);
     const int is_within = reached >= *now - tiny && reached <= end + tiny;
     if (early && !stops && !is_within) {
         f->mode = HOST_BROKEN;
@@ -458,20 +458,20 @@ static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is
 /* ---- states */
 
 static int get_state(bl_fmu_host *f, void **state) {
-    return bl_fmu_status(f, CALL(f, GetFMUState, state), "GetFMUState", f->time);
+    return bl_host_status(f, CALL(f, GetFMUState, state), "GetFMUState", f->time);
 }
 static int set_state(bl_fmu_host *f, void *state) {
-    return bl_fmu_status(f, CALL(f, SetFMUState, state), "SetFMUState", f->time);
+    return bl_host_status(f, CALL(f, SetFMUState, state), "SetFMUState", f->time);
 }
 static void free_state(bl_fmu_host *f, void **state) { CALL(f, FreeFMUState, state); }
 static int serialized_size(bl_fmu_host *f, void *state, size_t *size) {
-    return bl_fmu_status(f, CALL(f, SerializedFMUStateSize, state, size), "SerializedFMUStateSize", f->time);
+    return bl_host_status(f, CALL(f, SerializedFMUStateSize, state, size), "SerializedFMUStateSize", f->time);
 }
 static int serialize(bl_fmu_host *f, void *state, void *bytes, size_t size) {
-    return bl_fmu_status(f, CALL(f, SerializeFMUState, state, bytes, size), "SerializeFMUState", f->time);
+    return bl_host_status(f, CALL(f, SerializeFMUState, state, bytes, size), "SerializeFMUState", f->time);
 }
 static int deserialize(bl_fmu_host *f, const void *bytes, size_t size, void **state) {
-    return bl_fmu_status(f, CALL(f, DeserializeFMUState, bytes, size, state), "DeserializeFMUState", f->time);
+    return bl_host_status(f, CALL(f, DeserializeFMUState, bytes, size, state), "DeserializeFMUState", f->time);
 }
 
 const bl_fmi bl_fmi3_calls = {

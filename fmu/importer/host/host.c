@@ -285,7 +285,7 @@ static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     int status = BL_OK;
     if (listening) {
         const bl_fmi_status logged = f->fmi->set_debug_logging(f);
-        if (f->logging || logged == FMI_FATAL) status = bl_fmu_status(f, logged, "SetDebugLogging", t);
+        if (f->logging || logged == FMI_FATAL) status = bl_host_status(f, logged, "SetDebugLogging", t);
     }
     if (status == BL_OK) status = f->fmi->setup(b, f, t);
     if (status == BL_OK) status = bl_fmu_set_parameters(b, f, t);
@@ -308,14 +308,14 @@ static int host_init(bl_block *b, double t) {
 static int host_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     f->time = t;
     int status = BL_OK;
     if (!f->ended) { /* after that nothing may be set */
         status = bl_fmu_tune(b, f, t);
         if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->direct, t);
     }
-    return bl_fmu_leave(f, status == BL_OK ? bl_fmu_get_outputs(f, t) : status);
+    return bl_host_leave(f, status == BL_OK ? bl_fmu_get_outputs(f, t) : status);
 }
 
 static int has_only_reals(const bl_fmu_values *values) {
@@ -330,14 +330,14 @@ static int host_directional_derivative(bl_block *b, double t) {
         !has_only_reals(&f->outputs) || !in->known)
         return host_output(b, t);
     for (int32_t k = 0; k < in->count; k++) in->input_derivatives[k] = bl_fmu_input(b, f, in, k) - in->reals[k];
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     const bl_fmi_status status = f->fmi->get_directional_derivative(f, out, in);
-    bl_fmu_leave(f, BL_OK);
+    bl_host_leave(f, BL_OK);
     if (status == FMI_DISCARD) { /* differences will do */
         f->flags &= ~HOST_GIVES_DERIVATIVES;
         return host_output(b, t);
     }
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetDirectionalDerivative", t);
+    if (status > FMI_WARNING) return bl_host_status(f, status, "GetDirectionalDerivative", t);
     for (int32_t k = 0; k < out->count; k++) *out->places[k] = out->reals[k] + out->input_derivatives[k];
     return BL_OK;
 }
@@ -395,16 +395,16 @@ static int host_advance(bl_block *b, double t, double dt) {
                                               : BL_OK; /* parameters were tuned with the outputs of the tick */
     if (f->ended) return bl_fmu_end_run(f, t);
     if (status != BL_OK) return status;
-    bl_fmu_enter(f);
+    bl_host_enter(f);
     if (b->u != f->gathered || b->u1 || f->input_derivative_order > 0)
-        return bl_fmu_leave(f, advance_coupled(b, f, t, dt));
+        return bl_host_leave(f, advance_coupled(b, f, t, dt));
     status = bl_fmu_set_values(b, f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;
     for (int32_t k = 0; k < f->substeps && status == BL_OK; k++)
         status = f->fmi->do_step(b, f, t + (double)k * h, h, k + 1 == f->substeps);
     f->time = t + dt;
-    return bl_fmu_leave(f, status);
+    return bl_host_leave(f, status);
 }
 
 /* Events of an FMU: it ends the simulation, or, in FMI 3.0, has handled one of its own in event mode. */

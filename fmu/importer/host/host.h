@@ -156,7 +156,7 @@ typedef struct {
     int32_t flag; /* without it the FMU need not have the function */
 } bl_fmu_symbol;
 
-/* A version of FMI. Operations return a bl_status after bl_fmu_status has handled that of the FMU, unless they return a bl_fmi_status. */
+/* A version of FMI. Operations return a bl_status after bl_host_status has handled that of the FMU, unless they return a bl_fmi_status. */
 struct bl_fmi {
     const char *prefix; /* of its functions and of its statuses */
     const char *instantiate_name;
@@ -214,7 +214,7 @@ void bl_fmu_list_messages(bl_fmu_host *f, unsigned limit, const char *separator,
 int bl_fmu_error(bl_fmu_host *f, const char *format, ...) BL_FORMAT(2);
 int bl_fmu_end_run(bl_fmu_host *f, double t);
 /* Converts an FMI status; a warning is BL_OK. `function` has no prefix. */
-int bl_fmu_status(bl_fmu_host *f, bl_fmi_status status, const char *function, double t);
+int bl_host_status(bl_fmu_host *f, bl_fmi_status status, const char *function, double t);
 const char *bl_fmu_silence(bl_fmu_host *f);
 /* The name of the variable of a record, or its number if there are no names. */
 const char *bl_fmu_variable(const bl_fmu_host *f, int32_t number);
@@ -278,8 +278,8 @@ static inline bl_fmi_status bl_fmu_leave_call(const bl_fmu_host *f, int status) 
 }
 
 /* An operation of a tick that calls the FMU is between these two. */
-static inline void bl_fmu_enter(bl_fmu_host *f) { atomic_store_explicit(&f->caller, &errno, memory_order_relaxed); }
-static inline int bl_fmu_leave(bl_fmu_host *f, int status) {
+static inline void bl_host_enter(bl_fmu_host *f) { atomic_store_explicit(&f->caller, &errno, memory_order_relaxed); }
+static inline int bl_host_leave(bl_fmu_host *f, int status) {
     atomic_store_explicit(&f->caller, NULL, memory_order_relaxed);
     return status;
 }
@@ -287,12 +287,12 @@ static inline int bl_fmu_leave(bl_fmu_host *f, int status) {
 /* And any other operation between these. */
 static inline void bl_fmu_enter_setup(bl_fmu_host *f, bl_working_directory *directory) {
     bl_keep_working_directory(directory);
-    bl_fmu_enter(f);
+    bl_host_enter(f);
 }
 static inline int bl_fmu_leave_setup(bl_fmu_host *f, bl_working_directory *directory, int status) {
     bl_fmu_put_back_control(f);
     bl_restore_working_directory(directory);
-    return bl_fmu_leave(f, status);
+    return bl_host_leave(f, status);
 }
 
 #endif

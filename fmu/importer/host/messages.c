@@ -123,7 +123,7 @@ const char *bl_fmu_silence(bl_fmu_host *f) {
     return f->logging || atomic_load(&f->message_count) > 0 ? "" : " without a message; logging=True shows more";
 }
 
-int bl_fmu_status(bl_fmu_host *f, bl_fmi_status status, const char *function, double t) {
+int bl_host_status(bl_fmu_host *f, bl_fmi_status status, const char *function, double t) {
     char name[32];
     if (status == FMI_OK || status == FMI_WARNING) return BL_OK;
     if (status == FMI_FATAL) f->mode = HOST_DEAD;

@@ -44,8 +44,8 @@ int bl_fmu_save_snapshot(bl_block *b, int snapshot) {
     if (!bl_fmu_is_running(f) || snapshot < 0 || snapshot >= BL_SNAPSHOTS) return BL_ERROR_BLOCK;
     f->snapshots[snapshot].message_count = atomic_load(&f->message_count);
     f->oldest = f->settled;
-    bl_fmu_enter(f);
-    return bl_fmu_leave(f, keep_state(f, &f->snapshots[snapshot]));
+    bl_host_enter(f);
+    return bl_host_leave(f, keep_state(f, &f->snapshots[snapshot]));
 }
 
 int bl_fmu_restore_snapshot(bl_block *b, int snapshot) {
@@ -53,8 +53,8 @@ int bl_fmu_restore_snapshot(bl_block *b, int snapshot) {
     if (!f || !f->component || snapshot < 0 || snapshot >= BL_SNAPSHOTS || !f->snapshots[snapshot].state ||
         f->mode == HOST_DEAD)
         return BL_ERROR_BLOCK;
-    bl_fmu_enter(f);
-    const int status = bl_fmu_leave(f, put_back_state(f, &f->snapshots[snapshot]));
+    bl_host_enter(f);
+    const int status = bl_host_leave(f, put_back_state(f, &f->snapshots[snapshot]));
     if (status == BL_OK && f->reason[0]) { /* a failed step is rolled back, together with its message */
         f->reason[0] = '\0';
         atomic_store(&f->message_count, f->snapshots[snapshot].message_count);

@@ -29,14 +29,14 @@ int bl_fmu_set_texts(bl_fmu_host *f, bl_fmu_group *g, double t) {
                                 "changed it %d times since, or the state was saved by another run",
                                 (unsigned)g->references[k], BL_STRINGS_KEPT);
     }
-    return count == 0 ? BL_OK : bl_fmu_status(f, f->fmi->set_texts(f, references, texts, count), "SetString", t);
+    return count == 0 ? BL_OK : bl_host_status(f, f->fmi->set_texts(f, references, texts, count), "SetString", t);
 }
 
 int bl_fmu_get_texts(bl_fmu_host *f, bl_fmu_group *g, double t) {
     const char **texts = g->native;
     memset(texts, 0, (size_t)g->count * sizeof *texts);
     const bl_fmi_status status = f->fmi->get_texts(f, g->references, texts, (size_t)g->count);
-    if (status > FMI_WARNING) return bl_fmu_status(f, status, "GetString", t);
+    if (status > FMI_WARNING) return bl_host_status(f, status, "GetString", t);
     for (int32_t k = 0; k < g->count; k++) {
         const double number = bl_string_write(f->engine, g->orders[k], texts[k]);
         if (number == 0.0)

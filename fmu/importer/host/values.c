@@ -222,12 +222,12 @@ static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group 
     else fetch_held(b, g);
     int status = put_values(f, g, t);
     if (status != BL_OK || g->type != HOST_REAL || f->input_derivative_limit < 1 || part.order < 1) return status;
-    status = bl_fmu_status(f, set_input_derivatives(b, f, g, part, 1), "SetRealInputDerivatives", t);
+    status = bl_host_status(f, set_input_derivatives(b, f, g, part, 1), "SetRealInputDerivatives", t);
     if (status != BL_OK || f->input_derivative_limit < 2 || part.order < 2) return status;
     const bl_fmi_status answer = set_input_derivatives(b, f, g, part, 2);
     if (answer != FMI_DISCARD)
-        return bl_fmu_status(f, answer, "SetRealInputDerivatives of order 2, which extrapolation=1 does not require,",
-                             t);
+        return bl_host_status(f, answer, "SetRealInputDerivatives of order 2, which extrapolation=1 does not require,",
+                              t);
     f->input_derivative_limit = 1;
     return set_group_polynomial(b, f, g, part, t);
 }

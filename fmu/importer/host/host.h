@@ -168,7 +168,7 @@ typedef struct {
     int32_t flag; /* without it the FMU need not have the function */
 } bl_fmu_symbol;
 
-/* A version of FMI. Operations return a bl_status after bl_fmu_status has handled that of the FMU, unless they return a bl_fmi_status. */
+/* A version of FMI. Operations return a bl_status after bl_host_status has handled that of the FMU, unless they return a bl_fmi_status. */
 struct bl_fmi {
     const char *prefix; /* of its functions and of its statuses */
     const char *instantiate_name,

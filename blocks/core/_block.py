@@ -55,8 +55,6 @@ class AbstractBlock:
     """Whether it can go back to the start of such a step."""
     takes_any_step: bool = True
     """Whether such a step may be shorter than the one before."""
-    to_roll_back: str = ""
-    """If it cannot: the argument that makes it possible; empty if there is none."""
     stiff: ClassVar[tuple[str, str] | None] = None
     """For a stiff block, whose step size is checked at the start of a run: the parameter to perturb
     and the output to observe."""

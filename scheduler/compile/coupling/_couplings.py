@@ -477,7 +477,7 @@ class _Search:
         if stuck and explicit:
             problems.append(
                 f"{stuck} cannot repeat a step, so the coupling cannot be iterated. "
-                f"Use couple(…, method='gauss-seidel').{_roll_back_advice(blocks)}"
+                f"Use couple(…, method='gauss-seidel')."
             )
         elif stuck:
             return True
@@ -504,7 +504,7 @@ class _Search:
         )
         warnings.warn(
             f"{stuck} cannot repeat a step: the coupling uses gauss-seidel instead of "
-            f"{method}{same}.{_roll_back_advice(blocks)}",
+            f"{method}{same}.",
             CouplingWarning,
             stacklevel=11,
         )
@@ -525,14 +525,6 @@ def _cost(component: Component) -> int:
     """What an order of the members leaves to be guessed or extrapolated."""
     sequential = component.how.method == "gauss-seidel"
     return component.extrapolated_count if sequential else component.unknown_count
-
-
-def _roll_back_advice(blocks: Mapping[str, AbstractBlock]) -> str:
-    return "".join(
-        f" Alternatively set {block.to_roll_back} for `{name}`."
-        for name, block in blocks.items()
-        if block.to_roll_back
-    )
 
 
 def _place_bonds(

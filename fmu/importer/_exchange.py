@@ -7,7 +7,7 @@ from typing import Any
 
 from ...blocks.core._ports import CONTINUOUS, Rate
 from ...scheduler.engine._library import contract
-from ._fmu import EngineFmu
+from ._engine_fmu import EngineFmu
 from ._interface import Description, Interface
 from ._options import Options
 from ._variables import Scalar

@@ -34,5 +34,6 @@ def test_every_importer_gives_the_outputs_of_simulate(case, version, kind, tmp_p
 def test_a_deviation_is_noticed():
     expected = np.array([[0.0, 1.0], [2.0, 1.0]])
     assert importers.compare(expected, expected) == 0.0
-    assert importers.compare(expected + [[0.0, 0.0], [1e-3, 0.0]], expected) == pytest.approx(5e-4)
+    other = expected + np.array([[0.0, 0.0], [1e-3, 0.0]])
+    assert importers.compare(other, expected) == pytest.approx(5e-4)
     assert importers.compare(expected[:1], expected) == np.inf

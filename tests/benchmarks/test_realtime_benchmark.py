@@ -80,7 +80,7 @@ def test_the_loop_is_a_plant_a_bearing_and_ten_blocks(tmp_path):
     )
 
     from biella import simulate
-    from biella.fmu.importer._fmu import EngineFmu
+    from biella.fmu.importer._engine_fmu import EngineFmu
 
     d = build_loop(tmp_path / "crank.fmu")
     kinds = [type(block) for block in d.blocks.values()]

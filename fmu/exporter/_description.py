@@ -55,7 +55,7 @@ class Contents:
     about
         What the user says about the model: see `ABOUT`.
     kind
-        See `export_fmu`.
+        See `Diagram.export_fmu`.
     exchange
         The interface for model exchange, if it is offered.
     """

@@ -100,7 +100,7 @@ def write_sources(
     fmi
         Version of FMI whose functions they have.
     kind
-        See `export_fmu`.
+        See `Diagram.export_fmu`.
     """
     engine, functions = amalgamate(fmi)
     prefix = f"FMI{fmi[0]}_FUNCTION_PREFIX"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-Element = Any
+_Element = Any
 """Of lxml."""
 
 _TYPES = ("Real", "Integer", "Boolean", "String", "Enumeration")
@@ -38,7 +38,7 @@ _VARIABILITIES = {
 """By causality, those that have a default of `initial`; the first replaces all others."""
 
 
-def repair(root: Element) -> list[str]:
+def repair(root: _Element) -> list[str]:
     """Repair a description in place; return what was changed, one sentence each."""
     findings: list[str] = []
     version = _repair_version(root, findings)
@@ -64,7 +64,7 @@ def repair(root: Element) -> list[str]:
     return findings
 
 
-def _repair_version(root: Element, findings: list[str]) -> str:
+def _repair_version(root: _Element, findings: list[str]) -> str:
     """Accept the number of a revision, such as 2.0.3; the standard requires 2.0."""
     given = root.get("fmiVersion") or ""
     version: str = given.strip()
@@ -78,9 +78,9 @@ def _repair_version(root: Element, findings: list[str]) -> str:
     return version
 
 
-def _repair_numbers(root: Element, findings: list[str]) -> None:
+def _repair_numbers(root: _Element, findings: list[str]) -> None:
     """Remove attributes that are not numbers where only a number has a meaning."""
-    checked: list[tuple[Element, Iterable[str], type]] = [
+    checked: list[tuple[_Element, Iterable[str], type]] = [
         (root, ["numberOfEventIndicators"], int),
     ]
     if root.get("fmiVersion") != "1.0":
@@ -118,7 +118,7 @@ def _is(text: str | None, kind: type) -> bool:
     return True
 
 
-def _repair_types(root: Element, findings: list[str], fmi3: bool) -> None:
+def _repair_types(root: _Element, findings: list[str], fmi3: bool) -> None:
     """Remove comments, unknown attributes and definitions without a type."""
     definitions = root.find("TypeDefinitions")
     for definition in [] if definitions is None else list(definitions):
@@ -146,7 +146,7 @@ def _repair_types(root: Element, findings: list[str], fmi3: bool) -> None:
                 break
 
 
-def _keep(element: Element, names: set[str], findings: list[str]) -> None:
+def _keep(element: _Element, names: set[str], findings: list[str]) -> None:
     for name in [name for name in element.attrib if name not in names]:
         findings.append(
             f"{element.tag} (line {element.sourceline}) has an unknown attribute `{name}`."
@@ -154,7 +154,7 @@ def _keep(element: Element, names: set[str], findings: list[str]) -> None:
         del element.attrib[name]
 
 
-def _repair_variables(root: Element, findings: list[str], version: str) -> list[Element]:
+def _repair_variables(root: _Element, findings: list[str], version: str) -> list[_Element]:
     """Repair the variables; return them all, so that their order stays that of the file."""
     from lxml import etree
 
@@ -211,13 +211,13 @@ class _Listed:
             yield f"{self.text}: {', '.join(self.names[:6])}{more}."
 
 
-def _value_element(variable: Element, version: str) -> Element | None:
+def _value_element(variable: _Element, version: str) -> _Element | None:
     if version.startswith("3"):
         return variable if variable.tag in _TYPES_OF_FMI3 else None
     return next((child for child in variable if child.tag in _TYPES), None)
 
 
-def _disable(variable: Element, name: str, version: str) -> None:
+def _disable(variable: _Element, name: str, version: str) -> None:
     """Make a variable a local string, which is never used; it keeps its place in the list."""
     from lxml import etree
 
@@ -232,7 +232,7 @@ def _disable(variable: Element, name: str, version: str) -> None:
         etree.SubElement(variable, "String")
 
 
-def _repair_causality(variable: Element, kind: str, illegal: _Listed) -> None:
+def _repair_causality(variable: _Element, kind: str, illegal: _Listed) -> None:
     causality = variable.get("causality", "local")
     variability = variable.get("variability")
     legal = _VARIABILITIES[causality]
@@ -249,7 +249,7 @@ def _repair_causality(variable: Element, kind: str, illegal: _Listed) -> None:
 
 
 def _repair_structure(
-    unknowns: Iterable[Element], attribute: str, known: set[str], findings: list[str]
+    unknowns: Iterable[_Element], attribute: str, known: set[str], findings: list[str]
 ) -> None:
     """Remove unknowns and dependencies that refer to no variable."""
     missing = _Listed("ModelStructure refers to variables that do not exist")
@@ -278,7 +278,7 @@ def _number(text: str) -> str:
         return "?"
 
 
-def _repair_derivatives(root: Element, known: set[str], findings: list[str]) -> None:
+def _repair_derivatives(root: _Element, known: set[str], findings: list[str]) -> None:
     wrong = _Listed("variables are derivatives of variables that do not exist")
     for value in root.findall("ModelVariables/ScalarVariable/Real"):
         if "derivative" in value.attrib and _number(value.get("derivative")) not in known:
@@ -287,7 +287,7 @@ def _repair_derivatives(root: Element, known: set[str], findings: list[str]) -> 
     findings += wrong.sentences()
 
 
-def _repair_references(variables: Sequence[Element], findings: list[str]) -> None:
+def _repair_references(variables: Sequence[_Element], findings: list[str]) -> None:
     """Disable arrays without a size; remove references of FMI 3.0 to variables that are missing."""
     by_reference = {str(int(v.get("valueReference"))): v for v in variables}
     unsized = _Listed("arrays whose dimensions have no size are ignored")
@@ -310,7 +310,7 @@ def _repair_references(variables: Sequence[Element], findings: list[str]) -> Non
     findings += [*unsized.sentences(), *wrong.sentences()]
 
 
-def _has_size(dimension: Element, by_reference: dict[str, Element]) -> bool:
+def _has_size(dimension: _Element, by_reference: dict[str, _Element]) -> bool:
     """Return whether the size is a number, or that of a scalar UInt64 with a start value."""
     size = dimension.get("start")
     if size is None:

@@ -63,6 +63,7 @@ def load(path: str) -> Any:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # where its data classes look for their names
+        sys.path.append(str((ROOT / path).parent))  # where it looks for modules beside it
         spec.loader.exec_module(module)
     return sys.modules[name]
 

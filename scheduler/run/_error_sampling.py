@@ -57,6 +57,7 @@ _CHUNK = 4096  # ticks between which a repetition can be interrupted
 _SHORTEST_RUN = 8  # ticks
 _SHOWN = 3  # signals in a warning
 _TANGENT_EVERY = 40  # ticks between evaluations of the growth of a deviation
+_MOST_GROWTHS = 1 << 20  # that are kept; the rest of a longer run is not followed
 _TANGENT_COST = 0.75  # ticks' worth of one of them
 
 
@@ -125,7 +126,7 @@ class Sampler:
     def _propagate_tangent(self, ticks: int) -> None:
         """Have the growth of a deviation measured over the whole run."""
         self._tangent = Instance(self._instance.plan)
-        self._growths = np.zeros(ticks // (2 * _TANGENT_EVERY) + 1)
+        self._growths = np.zeros(min(ticks // (2 * _TANGENT_EVERY) + 1, _MOST_GROWTHS))
         self._tangent_work = np.zeros(contract.BL_TANGENT_VECTORS * self._instance.layout.states)
         double = ctypes.POINTER(ctypes.c_double)
         estimate = self._estimate

@@ -23,14 +23,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
+from vita_cards import make_cards
 
 from biella import BiellaWarning, Diagram, simulate
 from biella.blocks.multibody import System, mechanisms
 from biella.blocks.multibody.reference_formulations import METHODS, PlanarModel
 from biella.blocks.multibody.system._rotations import rotation_from_quaternion
 from biella.scheduler.results._result import Result
-
-from .vita_cards import make_cards
 
 pytestmark = pytest.mark.engine
 

@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from vita_cards import make_cards
 
 from biella import BiellaWarning, Diagram, simulate
 from biella.blocks import (
@@ -32,8 +33,6 @@ from biella.blocks import (
 )
 from biella.blocks.authoring import Port
 from biella.blocks.multibody import Input
-
-from .vita_cards import make_cards
 
 pytestmark = pytest.mark.engine
 

@@ -213,7 +213,7 @@ ALLOWED: dict[str, tuple[set[str], Callable[[Tool], object]]] = {
         {STATES[0], STATES[1], *EVENT},
         lambda tool: tool.write("k.k", 3.0),
     ),
-    "state by reference": (set(), lambda tool: tool.write("states.x.x", 3.0)),
+    "state by reference": (CONTINUOUS, lambda tool: tool.write("states.x.x", 3.0)),
 }
 
 

@@ -439,3 +439,13 @@ def test_windows_are_apart_and_within_the_budget(ticks):
             assert starts[0] >= 0 and starts[-1] + lengths[-1] <= ticks
             worth = 3 * sampler.count + sampler.follow * sampler.followed
             assert worth <= max(0.018 * ticks, 204)
+
+
+def test_the_memory_of_a_long_run_is_bounded():
+    """1e12 ticks, of which a Stop block leaves ten."""
+    d = Diagram("long", step=1e-3)
+    x = d.add(Integrator(1.0), "x")
+    d.chain(x, d.add(Gain(-1.0), "rate"), x)
+    d.add(Stop(), "stop", inputs=d.add(Compare(">", 0.0095), "late", u=d.add(Time(), "t")))
+    result = simulate(d, 1e9, record=["x"], every=10**9)
+    assert result.info["ticks"] == 10

@@ -117,9 +117,9 @@ class Discrete(PythonBlock):
 class OwnStep(PythonBlock):
     """A block that takes its internal solver elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, rollback: bool = False) -> None:
         super().__init__(inputs=["u"], outputs=["y"], period=STEP)
-        self.kernel = "python_internal"
+        self.kernel = "python_internal_rollback" if rollback else "python_internal"
 
     def output(self, t: float, x: object, u: float) -> float:
         return u
@@ -338,6 +338,7 @@ BLOCKS: dict[str, tuple[int, Callable[[], AbstractBlock]]] = {
     "python continuous": (1, Continuous),
     "python discrete": (1, Discrete),
     "python own step": (1, OwnStep),
+    "python own step rollback": (1, lambda: OwnStep(True)),
     "fmu": (1, lambda: Hosted(False)),
     "fmu rollback": (1, lambda: Hosted(True)),
     "fmu3": (2, lambda: HostedArrays(False)),

@@ -118,9 +118,12 @@ class AbstractBlock:
     def __getitem__(self, port: str) -> PortRef:
         if port not in self.input_index and port not in self.output_index:
             names = [*self.input_index, *self.output_index]
+            if isinstance(port, str):
+                hint = self.describe_missing_port(port) or suggest(port, names)
+            else:
+                hint = " Ports are selected by name."
             raise DiagramError(
-                f"{self} has no port `{port}`."
-                f"{self.describe_missing_port(port) or suggest(port, names)} "
+                f"{self} has no port `{port}`.{hint} "
                 f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
             )
         return PortRef(self, port)

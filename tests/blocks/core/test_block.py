@@ -171,3 +171,8 @@ class TestWords:
         assert Gain.__doc__ is not None and Gain.__doc__.startswith("A gain")
         assert (inspect.getdoc(Gain) or "").startswith("A gain: y = k u.\n\nParameters")
         assert list(inspect.signature(Gain).parameters) == ["k", "unit"]
+
+
+def test_a_port_is_selected_by_name():
+    with pytest.raises(DiagramError, match=r"has no port `0`\. Ports are selected by name\. Inp"):
+        Gain(2.0)[0]  # type: ignore[index]

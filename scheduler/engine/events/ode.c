@@ -318,6 +318,8 @@ int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome) {
     memcpy(e->ode->kept, e->x, (size_t)e->layout.states * sizeof(double));
     const bool is_tick = memory[ODE_PENDING] != 0.0;
     int status = is_tick ? BL_OK : ode_check_passed(e);
+    /* Modes are decided with the constants of parameters that have changed. */
+    if (status == BL_OK && !is_tick && !e->constants_valid) status = bl_ode_outputs(e);
     if (status == BL_OK) status = is_tick ? ode_commit_tick(e) : bl_project(e, memory[ODE_TIME]);
     outcome->ended = status == BL_STOP;
     if (status == BL_STOP) status = BL_OK;

@@ -15,7 +15,7 @@ from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
 from biella import Diagram
-from biella.blocks import Gain, Integrator
+from biella.blocks import Compare, Constant, Convert, Gain, Integrator, Sum
 
 from .exchange_models import (
     make_ball,
@@ -501,6 +501,30 @@ def test_a_parameter_changes_in_an_event(open_tool: Open) -> None:
     tool.take_event()
     tool.fmu.enterContinuousTimeMode()
     assert tool.derivatives[1] == -1.0
+
+
+def test_a_parameter_of_a_constant_changes_modes_in_the_event(open_tool: Open) -> None:
+    """x > 2 c holds from the event on in which c becomes 0.1, as x = 0.5."""
+    d = Diagram("border", step=1e-2)
+    x, z = d.add(Integrator(0.5), "x"), d.add(Integrator(0.0), "z")
+    c, double = d.add(Constant(10.0), "c"), d.add(Gain(2.0), "double")
+    above, over, real = Sum("+-"), Compare(">", 0.0), Convert("real")
+    d.connect(d.add(Constant(0.0), "zero"), x)
+    d.connect(c, double)
+    d.add(above, "above", u1=x, u2=double)
+    d.connect(above, d.add(over, "over"))
+    d.connect(over, d.add(real, "real"))
+    d.connect(real, z)
+    d.output("z_out", z)
+    tool = open_tool(d)
+    tool.start()
+    tool.fmu.setTime(0.005)
+    tool.fmu.enterEventMode()
+    tool.write("c.value", 0.1)
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    np.testing.assert_array_equal(tool.derivatives, [0.0, 1.0])
+    assert (tool.indicators > 0.0).all()
 
 
 def test_co_simulation_of_an_fmu_for_both_kinds_has_states_too(tmp_path: Path) -> None:

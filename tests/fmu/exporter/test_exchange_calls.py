@@ -368,7 +368,9 @@ def test_saved_states_continue_with_the_same_bits(open_tool: Open, make: Any) ->
             tool.fmu.setFMUstate(tool.fmu.deSerializeFMUstate(bytes(damaged)))
 
 
-def test_a_damaged_state_leaves_the_instance_as_it_was(export: Any) -> None:
+def test_a_damaged_state_leaves_the_instance_as_it_was(
+    export: Callable[[Diagram, str], tuple[Path, str]],
+) -> None:
     """All of a saved state is taken or nothing: not the values of it with the modes of another."""
     tool = Tool(*export(make_relay(), "2.0"), "2.0", [])
     tool.start()

@@ -259,6 +259,8 @@ BL_API int bl_ode_directional(bl_engine *e, const int64_t *knowns, const double 
 /* What bl_save does not hold. */
 BL_API size_t bl_ode_state_size(const bl_engine *e);
 BL_API void bl_ode_save(const bl_engine *e, void *state);
+/* Whether a saved state is not damaged. */
+BL_API int bl_ode_check_state(bl_engine *e, const void *state);
 /* After bl_restore. */
 BL_API int bl_ode_restore(bl_engine *e, const void *state);
 

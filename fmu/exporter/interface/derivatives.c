@@ -5,17 +5,22 @@
 
 #include "fmu/exporter/interface/instance.h"
 
-/* The slots of real variables, or NULL and a message: of outputs, or of what may be varied in the present state. */
-static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t count, int outputs, int *parameters) {
+/* What slots are looked for: outputs and derivatives of states, outputs alone, or what may be varied in the present state. */
+typedef enum { UNKNOWNS, OUTPUTS, KNOWNS } bl_fmu_role;
+
+/* The slots of real variables; NULL, with a message, if one does not have the role. */
+static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t count, bl_fmu_role role,
+                           int *parameters) {
     int64_t *slots = calloc(count + 1, sizeof *slots);
     for (size_t k = 0; k < count && slots; k++) {
         const bl_variable *variable = bl_fmu_find(f, references[k], BL_REAL, BL_REAL);
         const int32_t causality = variable ? variable->causality : -1;
-        const int is_output = causality == BL_OUTPUT || causality == BL_LOCAL || causality == FMU_DERIVATIVE;
+        const int is_output =
+            causality == BL_OUTPUT || causality == BL_LOCAL || (causality == FMU_DERIVATIVE && role == UNKNOWNS);
         const int is_parameter = causality == BL_FIXED_PARAMETER || causality == BL_TUNABLE_PARAMETER;
-        const int allowed = outputs ? is_output
-                                    : causality == BL_INPUT || (is_parameter && f->state == INITIALIZING) ||
-                                          (causality == FMU_STATE && f->state != INITIALIZING);
+        const int allowed = role != KNOWNS ? is_output
+                                           : causality == BL_INPUT || (is_parameter && f->state == INITIALIZING) ||
+                                                 (causality == FMU_STATE && f->state != INITIALIZING);
         if (variable && allowed) {
             slots[k] = variable->slot;
             if (is_parameter && parameters) *parameters = 1;
@@ -23,9 +28,9 @@ static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t 
         }
         if (variable)
             bl_fmu_log(f, FMU_ERROR,
-                       outputs ? "value reference %u is not an output: only outputs have derivatives"
-                               : "no derivative with respect to value reference %u: it must be an input, or, in "
-                                 "initialization mode, a parameter",
+                       role != KNOWNS ? "value reference %u is not an output: only outputs have derivatives"
+                                      : "no derivative with respect to value reference %u: it must be an input, or, in "
+                                        "initialization mode, a parameter",
                        references[k]);
         free(slots);
         slots = NULL;
@@ -45,7 +50,8 @@ bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t un
         }
     if (f->state == INITIALIZING && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
     int anew = 0;
-    int64_t *from = find_slots(f, knowns, known_count, 0, &anew), *to = find_slots(f, unknowns, unknown_count, 1, NULL);
+    int64_t *from = find_slots(f, knowns, known_count, KNOWNS, &anew),
+            *to = find_slots(f, unknowns, unknown_count, UNKNOWNS, NULL);
     bl_fmu_status status = from && to ? FMU_OK : FMU_ERROR;
     const int64_t m = (int64_t)unknown_count, n = (int64_t)known_count;
     if (status == FMU_OK && (f->kind == MODEL_EXCHANGE && f->state != INITIALIZING
@@ -104,7 +110,7 @@ bl_fmu_status bl_fmu_output_derivatives(bl_fmu *f, const uint32_t references[], 
             bl_fmu_log(f, FMU_ERROR, "output derivatives have order 1, got %d", orders[k]);
             return FMU_ERROR;
         }
-    int64_t *slots = find_slots(f, references, count, 1, NULL);
+    int64_t *slots = find_slots(f, references, count, OUTPUTS, NULL);
     bl_fmu_status status = slots ? FMU_OK : FMU_ERROR;
     if (slots && bl_output_derivatives(f->engine, slots, (int64_t)count, values) != BL_OK) {
         bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));

@@ -51,10 +51,7 @@ bl_fmu_status bl_fmu_open_exchange(bl_fmu *f) {
     return FMU_OK;
 }
 
-bl_fmu_status bl_fmu_start_exchange(bl_fmu *f) {
-    if (!(f->tolerance > 0.0)) f->tolerance = DEFAULT_TOLERANCE;
-    return bl_ode_start(f->engine) == BL_OK ? FMU_OK : bl_fmu_fail(f);
-}
+bl_fmu_status bl_fmu_start_exchange(bl_fmu *f) { return bl_ode_start(f->engine) == BL_OK ? FMU_OK : bl_fmu_fail(f); }
 
 /* Reads a state, a derivative or an event indicator. */
 bl_fmu_status bl_fmu_get_exchanged(bl_fmu *f, const bl_variable *variable, double *value) {
@@ -147,7 +144,8 @@ bl_fmu_status bl_fmu_get_indicators(bl_fmu *f, double indicators[], size_t count
 }
 
 bl_fmu_status bl_fmu_complete_step(bl_fmu *f, int *needs_event) {
-    const double drift = fmin(DRIFT_TOLERANCES * f->tolerance, LARGEST_DRIFT);
+    const double tolerance = f->tolerance > 0.0 ? f->tolerance : DEFAULT_TOLERANCE;
+    const double drift = fmin(DRIFT_TOLERANCES * tolerance, LARGEST_DRIFT);
     return bl_ode_complete_step(f->engine, drift, needs_event) == BL_OK ? FMU_OK : bl_fmu_fail(f);
 }
 

@@ -51,6 +51,11 @@ static const char *state_name(bl_fmu_state state) {
 bl_fmu *bl_fmu_enter(void *c, const bl_fmu_version *version, int call) {
     bl_fmu *f = bl_fmu_of(c, version);
     if (!f || (int)f->state & version->calls[call].allowed[f->kind]) return f;
+    if (version->calls[call].allowed[f->kind] == 0) {
+        bl_fmu_log(f, FMU_ERROR, "%s is not supported: the instance was made for %s", version->calls[call].name,
+                   f->kind == MODEL_EXCHANGE ? "model exchange" : "co-simulation");
+        return NULL;
+    }
     bl_fmu_log(f, FMU_ERROR, "%s is not allowed in the state '%s'", version->calls[call].name, state_name(f->state));
     return NULL;
 }

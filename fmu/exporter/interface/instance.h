@@ -75,7 +75,7 @@ struct bl_fmu {
     bl_variable *all_variables;
     int64_t state_count, indicator_count;
     double *work; /* state_count + indicator_count of work space */
-    double tolerance; /* relative, of the tool's solver */
+    double tolerance; /* relative, of the tool's solver; not above 0: none was given */
 };
 
 /* Causalities of variables that are not in the plan. */

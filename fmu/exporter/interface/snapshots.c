@@ -54,7 +54,9 @@ bl_fmu_status bl_fmu_set_state(bl_fmu *f, void *state) {
     const bl_fmu_saved *snapshot = snapshot_of(f, state);
     if (!snapshot) return FMU_ERROR;
     const char *more = (const char *)(snapshot + 1) + bl_state_size(f->engine);
-    if (bl_restore(f->engine, snapshot + 1, bl_state_size(f->engine)) != BL_OK ||
+    /* All or nothing: bl_restore changes nothing if it fails, and bl_ode_restore does not fail after the check. */
+    if ((f->kind == MODEL_EXCHANGE && bl_ode_check_state(f->engine, more) != BL_OK) ||
+        bl_restore(f->engine, snapshot + 1, bl_state_size(f->engine)) != BL_OK ||
         (f->kind == MODEL_EXCHANGE && bl_ode_restore(f->engine, more) != BL_OK)) {
         bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
         return FMU_ERROR;

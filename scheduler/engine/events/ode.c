@@ -318,6 +318,8 @@ int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome) {
     memcpy(e->ode->kept, e->x, (size_t)e->layout.states * sizeof(double));
     const bool is_tick = memory[ODE_PENDING] != 0.0;
     int status = is_tick ? BL_OK : ode_check_passed(e);
+    /* Modes are decided with the constants of parameters that have changed. */
+    if (status == BL_OK && !is_tick && !e->constants_valid) status = bl_ode_outputs(e);
     if (status == BL_OK) status = is_tick ? ode_commit_tick(e) : bl_project(e, memory[ODE_TIME]);
     outcome->ended = status == BL_STOP;
     if (status == BL_STOP) status = BL_OK;
@@ -381,13 +383,17 @@ void bl_ode_save(const bl_engine *e, void *state) {
     memcpy(state, &hash, sizeof hash);
 }
 
-int bl_ode_restore(bl_engine *e, const void *state) {
-    const size_t size = ode_memory_size(e);
-    const char *from = (const char *)state + sizeof(uint64_t);
+int bl_ode_check_state(bl_engine *e, const void *state) {
     uint64_t hash = 0;
     memcpy(&hash, state, sizeof hash);
-    if (hash != bl_hash(from, size)) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state is damaged");
-    memcpy(e->ode->memory, from, size);
+    if (hash == bl_hash((const char *)state + sizeof hash, ode_memory_size(e))) return BL_OK;
+    return bl_fail(e, BL_ERROR_STATE, -1, "the saved state is damaged");
+}
+
+int bl_ode_restore(bl_engine *e, const void *state) {
+    const int status = bl_ode_check_state(e, state);
+    if (status != BL_OK) return status;
+    memcpy(e->ode->memory, (const char *)state + sizeof(uint64_t), ode_memory_size(e));
     if (e->crossing_count > 0) memcpy(e->mode, e->ode->memory + ODE_HEAD, (size_t)e->crossing_count * sizeof(double));
     e->decision = BL_DECIDE;
     ode_set_pending(e, e->ode->memory[ODE_PENDING] != 0.0);

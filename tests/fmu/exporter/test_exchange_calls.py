@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from ctypes import byref, c_double
+from ctypes import byref, c_double, c_int32, c_uint32
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Model, FMU2Slave
-from fmpy.fmi3 import FMU3Model
+from fmpy.fmi3 import FMU3Model, FMU3Slave
 
 from biella import Diagram
+from biella.blocks import Compare, Constant, Convert, Gain, Integrator, Sum
 
 from .exchange_models import (
     make_ball,
@@ -367,6 +368,49 @@ def test_saved_states_continue_with_the_same_bits(open_tool: Open, make: Any) ->
             tool.fmu.setFMUstate(tool.fmu.deSerializeFMUstate(bytes(damaged)))
 
 
+def test_a_damaged_state_leaves_the_instance_as_it_was(
+    export: Callable[[Diagram, str], tuple[Path, str]],
+) -> None:
+    """All of a saved state is taken or nothing: not the values of it with the modes of another."""
+    tool = Tool(*export(make_relay(), "2.0"), "2.0", [])
+    tool.start()
+    damaged = bytearray(tool.fmu.serializeFMUstate(tool.fmu.getFMUstate()))
+    damaged[-1] ^= 0x40
+    tool.integrate(0.25)
+    x, dx, indicators = tool.states, tool.derivatives, tool.indicators
+    with pytest.raises(FMICallException):
+        tool.fmu.setFMUstate(tool.fmu.deSerializeFMUstate(bytes(damaged)))
+    np.testing.assert_array_equal(tool.states, x)
+    np.testing.assert_array_equal(tool.derivatives, dx)
+    np.testing.assert_array_equal(tool.indicators, indicators)
+    tool.fmu.freeInstance()
+
+
+def test_a_restored_instance_requests_no_more_events_than_the_first(open_tool: Open) -> None:
+    """An instance that was not initialized has no tolerance: it takes the default one."""
+    tool = open_tool(make_crank())
+    tool.start()
+    save = tool.fmu.getFMUstate if tool.version == "2.0" else tool.fmu.getFMUState
+    restore = tool.fmu.setFMUstate if tool.version == "2.0" else tool.fmu.setFMUState
+    state = save()
+    step = 1e-6
+
+    def count_events() -> int:
+        count = 0
+        for n in range(5):
+            x = tool.states + step * tool.derivatives
+            tool.fmu.setTime((n + 1) * step)
+            tool.states = x
+            count += tool.fmu.completedIntegratorStep()[0]
+        return count
+
+    # Steps of 1e-6 s from rest: a drift of less than 1e-9, the limit is 1e-4.
+    assert count_events() == 0
+    tool.fmu.reset()
+    restore(state)
+    assert count_events() == 0
+
+
 @pytest.mark.parametrize("mode", ["event mode", "continuous-time mode"])
 def test_directional_derivatives_against_differences(open_tool: Open, mode: str) -> None:
     """x' = u² - x y, y' = 3·[u > 1] - k y + b: df/d(x, y, u), exact, and of an output."""
@@ -461,6 +505,30 @@ def test_a_parameter_changes_in_an_event(open_tool: Open) -> None:
     assert tool.derivatives[1] == -1.0
 
 
+def test_a_parameter_of_a_constant_changes_modes_in_the_event(open_tool: Open) -> None:
+    """x > 2 c holds from the event on in which c becomes 0.1, as x = 0.5."""
+    d = Diagram("border", step=1e-2)
+    x, z = d.add(Integrator(0.5), "x"), d.add(Integrator(0.0), "z")
+    c, double = d.add(Constant(10.0), "c"), d.add(Gain(2.0), "double")
+    above, over, real = Sum("+-"), Compare(">", 0.0), Convert("real")
+    d.connect(d.add(Constant(0.0), "zero"), x)
+    d.connect(c, double)
+    d.add(above, "above", u1=x, u2=double)
+    d.connect(above, d.add(over, "over"))
+    d.connect(over, d.add(real, "real"))
+    d.connect(real, z)
+    d.output("z_out", z)
+    tool = open_tool(d)
+    tool.start()
+    tool.fmu.setTime(0.005)
+    tool.fmu.enterEventMode()
+    tool.write("c.value", 0.1)
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    np.testing.assert_array_equal(tool.derivatives, [0.0, 1.0])
+    assert (tool.indicators > 0.0).all()
+
+
 def test_co_simulation_of_an_fmu_for_both_kinds_has_states_too(tmp_path: Path) -> None:
     path = make_driven().export_fmu(tmp_path / "a.fmu", kind="both")
     names = ["states.x.x", "der(states.x.x)", "x_out"]
@@ -471,3 +539,44 @@ def test_co_simulation_of_an_fmu_for_both_kinds_has_states_too(tmp_path: Path) -
     slope = np.gradient(rows["x_out"], rows["time"])[1:-1]
     # Central differences: h² x'''/6 with h = 1e-2 s.
     np.testing.assert_allclose(rows["der(states.x.x)"][1:-1], slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_derivatives_of_states_have_no_derivatives_in_time(tmp_path: Path, version: str) -> None:
+    """They are no outputs: in co-simulation they were 0, whatever the model."""
+    d = Diagram("falling", step=1e-2)
+    x = d.add(Integrator(1.0), "x")
+    back = d.add(Gain(-1.0), "back")
+    d.connect(x, back)
+    d.connect(back, x)
+    d.output("x_out", x)
+    path = d.export_fmu(tmp_path / "a.fmu", kind="both", version=version, sources=False)
+    description = fmpy.read_model_description(str(path))
+    make = FMU2Slave if version == "2.0" else FMU3Slave
+    fmu = make(
+        guid=description.guid,
+        unzipDirectory=fmpy.extract(str(path), str(tmp_path / "folder")),
+        modelIdentifier=description.coSimulation.modelIdentifier,
+        instanceName="one",
+    )
+    fmu.instantiate()
+    if version == "2.0":
+        fmu.setupExperiment(startTime=0.0)
+    fmu.enterInitializationMode()
+    fmu.exitInitializationMode()
+    r = {v.name: v.valueReference for v in description.modelVariables}
+
+    def derive(name: str) -> float:
+        value = (c_double * 1)()
+        one, order = (c_uint32 * 1)(r[name]), (c_int32 * 1)(1)
+        if version == "2.0":
+            fmu.fmi2GetRealOutputDerivatives(fmu.component, one, 1, order, value)
+        else:
+            fmu.fmi3GetOutputDerivatives(fmu.component, one, 1, order, value, 1)
+        return float(value[0])
+
+    fmu.doStep(0.0, 0.1)
+    assert derive("x_out") == pytest.approx(-np.exp(-0.1), rel=1e-6)
+    with pytest.raises(FMICallException):
+        derive("der(states.x.x)")
+    fmu.freeInstance()

@@ -227,8 +227,8 @@ typedef struct {
 } bl_polynomial;
 
 /* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
-   what happens there. */
-enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_PART, BL_OPEN_KIND, BL_OPEN_FIELDS };
+   what happens there. Also saved: the ticks until modes are predicted again (rates.c). */
+enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_PART, BL_OPEN_KIND, BL_OPEN_DOUBT, BL_OPEN_FIELDS };
 
 struct bl_engine {
     /* The plan: constant after bl_open. */
@@ -272,7 +272,6 @@ struct bl_engine {
     int64_t rated_width;
     double rate_part;
     bool notes_inputs; /* whether stages note them */
-    int32_t rate_doubt; /* ticks until modes are predicted again */
     double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;

@@ -33,9 +33,10 @@ int32_t bl_string_open(bl_engine *e) {
 double bl_string_write(bl_engine *e, int32_t writer, const char *text) {
     if (!e->strings || writer < 0 || writer >= e->strings->count) return 0.0;
     bl_string_writer *w = e->strings->writers[writer];
-    const size_t size = strlen(text ? text : "") + 1;
+    if (!text) text = "";
+    const size_t size = strlen(text) + 1;
     if (size > BL_STRING_SIZE) return 0.0;
-    if (strcmp(w->texts[w->sequence % BL_STRINGS_KEPT], text ? text : "") != 0) {
+    if (strcmp(w->texts[w->sequence % BL_STRINGS_KEPT], text) != 0) {
         w->sequence++;
         memcpy(w->texts[w->sequence % BL_STRINGS_KEPT], text, size);
     }

@@ -472,11 +472,11 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
     int status = tried > 0.0 || e->apart_count == 0 ? BL_OK : bl_run_apart(e, t);
     bl_clear_inactive(e);
-    if (!(e->instant > t + slack)) bl_find_instant(e, t + slack);
     e->decision = BL_KEEP;
     /* Between ticks, inputs may have changed where the run stopped: that is an event. */
     if (status == BL_OK && offset != 0.0 && e->eventful_count > 0 && e->open[BL_OPEN_LENGTH] == 0.0)
         status = take_event(e, t);
+    if (!(e->instant > t + slack)) bl_find_instant(e, t + slack); /* the event may have changed it */
     if (status == BL_OK) status = continue_step(e, t, h, offset, &done);
     while (status == BL_OK && done < h) {
         const double now = t + done;
@@ -581,15 +581,18 @@ static int integrate_predicted(bl_engine *e, double t, double h) {
     }
     memcpy(e->x, e->step_start, size);
     bl_take_back_prediction(e);
-    if (status != BL_OK) bl_forget_failure(e);
     e->decision = BL_DECIDE;
+    if (status != BL_OK && !bl_can_retry(status)) return status;
+    if (status != BL_OK) bl_forget_failure(e);
     return integrate_in_steps(e, t, h, 0.0);
 }
 
 /* As a rule one step of fixed length leads over the whole tick, and no mode changes. */
 int bl_integrate_within_tick(bl_engine *e, double t, double h) {
-    if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->parts > 1 ||
-        e->instant - t < h - BL_GRID_TOLERANCE * e->step)
+    const double slack = BL_GRID_TOLERANCE * e->step;
+    /* Else the first tick after a state was restored would be integrated in another way than in the run that saved it. */
+    if (!(e->instant > t + slack)) bl_find_instant(e, t + slack);
+    if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->parts > 1 || e->instant - t < h - slack)
         return integrate_in_steps(e, t, h, 0.0);
     if (e->rated_count > 0)
         return bl_can_predict(e, h) ? integrate_predicted(e, t, h) : integrate_in_steps(e, t, h, 0.0);

@@ -67,8 +67,9 @@ int bl_cross_rated(bl_engine *e, double t, bool is_ready) {
 }
 
 bool bl_can_predict(bl_engine *e, double h) {
-    if (e->rate_doubt > 0) e->rate_doubt--;
-    return e->rate_doubt == 0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows && !bl_has_solver_memory(e);
+    double *doubt = &e->open[BL_OPEN_DOUBT]; /* may come from a deserialized state */
+    *doubt = *doubt > 0.0 && *doubt <= (double)RATE_PATIENCE ? *doubt - 1.0 : 0.0;
+    return *doubt == 0.0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows && !bl_has_solver_memory(e);
 }
 
 /* Adds `weight` times the inputs to `values`, or to zeros. */
@@ -128,6 +129,6 @@ bool bl_prediction_holds(bl_engine *e, double t, double h) {
 
 void bl_take_back_prediction(bl_engine *e) {
     e->notes_inputs = false;
-    e->rate_doubt = RATE_PATIENCE;
+    e->open[BL_OPEN_DOUBT] = (double)RATE_PATIENCE;
     memcpy(e->signals, e->rate_work + 2 * e->layout.states, (size_t)e->layout.signals * sizeof(double));
 }

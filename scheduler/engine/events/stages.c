@@ -54,7 +54,8 @@ int bl_find_stage_blocks(bl_engine *e, bool *needed) {
     int32_t *maker = bl_allocate(e, e->layout.total, sizeof(int32_t)),
             *loop_of = bl_allocate(e, e->block_count, sizeof(int32_t)),
             *open = bl_allocate(e, e->block_count, sizeof(int32_t));
-    if (!maker || !loop_of || !open) return BL_ERROR_MEMORY;
+    bool *opened = bl_allocate(e, e->loop_count, sizeof(bool)); /* loops whose blocks are all needed */
+    if (!maker || !loop_of || !open || !opened) return BL_ERROR_MEMORY;
     for (int32_t n = 0; n < e->block_count; n++)
         for (int32_t k = 0; k < e->blocks[n].y_count; k++)
             for (int32_t i = 0; i < e->blocks[n].y_width[k]; i++) maker[e->blocks[n].y[k] - e->values + i] = n + 1;
@@ -66,7 +67,8 @@ int bl_find_stage_blocks(bl_engine *e, bool *needed) {
     while (s.open_count > 0) {
         const int32_t block = open[--s.open_count], loop = loop_of[block] - 1;
         need_sources(&s, &e->blocks[block]);
-        if (loop < 0) continue;
+        if (loop < 0 || opened[loop]) continue;
+        opened[loop] = true;
         for (int64_t c = 0; c < e->loops[loop].body.call_count; c++)
             need_block(&s, e->loops[loop].body.calls[c].block->index);
     }

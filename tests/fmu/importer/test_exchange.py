@@ -10,6 +10,7 @@ from scipy.linalg import expm
 
 from biella import Diagram, Fmu, Subsystem, linearize, replay, run_realtime, simulate, sweep
 from biella.blocks import (
+    Compare,
     Constant,
     Convert,
     Gain,
@@ -270,6 +271,32 @@ def test_a_discrete_input_changes_between_ticks(model):
     result = simulate(d, until=0.5)
     assert result["fmu.x"][-1] == pytest.approx(0.5 - 0.123, abs=1e-9)
     assert result["fmu.count"][-1] == 1
+
+
+def test_an_event_where_a_run_stops_within_a_tick_triggers_one_of_the_fmu(model):
+    """An input that is set at 0.05 s resets an integrator, and with it the input of the FMU."""
+    d = Diagram("stop", step=0.1, solver="rk4")
+    d.add(Fmu(model("CHAIN"), parameters={"level": 9.0}), name="fmu")
+    d.add(Constant(1.0), name="one")
+    d.add(Integrator(reset="rising", state_port=True), name="timer")
+    d.add(Compare(">", 0.02), name="late")
+    d.connect(d.input("restart"), d["timer"]["reset"])
+    d.connect(d["one"], d["timer"][d["timer"].inputs[0].name])
+    d.connect(d["timer"]["state"], d["late"])
+    d.connect(d["late"], d["fmu"]["in"])
+    with d.compile().instantiate() as instance:
+        instance.run_to(0.05)
+        assert instance.get("fmu.x") == pytest.approx(0.03, abs=1e-9)
+        instance.set("restart", 1.0)
+        instance.run_to(0.06)
+        instance.evaluate()
+        assert instance.get("fmu.x") == pytest.approx(0.01, abs=1e-9)  # since the reset
+        instance.run_to(0.5)
+        instance.evaluate()
+        assert instance.get("fmu.x") == pytest.approx(0.43, abs=1e-9)  # since 0.05 s + 0.02 s
+        assert instance.get("fmu.count") == 3
+        _, unlocated, _ = instance.event_counts
+        assert unlocated == 0
 
 
 def test_an_fmu_drives_native_blocks(model):

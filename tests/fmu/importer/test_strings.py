@@ -140,6 +140,9 @@ def test_numbers_of_texts(talker):
         assert library.bl_string_write(handle, first, b"x" * 1023) > 0
         assert library.bl_string_write(handle, first, b"x" * 1024) == 0.0
         assert library.bl_string_write(handle, 2, b"x") == 0.0
+        # An FMU may give no text at all where there was one.
+        nothing = library.bl_string_write(handle, first, None)
+        assert library.bl_string_read(handle, nothing) == b""
         for wrong in (0.0, -1.0, 1.0, 3.0 * 2**32, 2.0**60, float("nan"), float("inf")):
             assert library.bl_string_read(handle, wrong) is None
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from biella import Diagram, simulate
-from biella.blocks import Backlash, Constant, Gain, Integrator, PythonBlock, RateLimiter
+from biella.blocks import Backlash, Constant, Gain, Integrator, PythonBlock, RateLimiter, Sine
 
 pytestmark = pytest.mark.engine
 
@@ -95,3 +95,51 @@ def test_an_input_that_stands_still_in_contact():
         counted.count = 0
         instance.run(100)
     assert counted.count == 500
+
+
+@pytest.mark.parametrize("frequency", [199.3, 85.06643051875588])
+def test_a_restored_state_goes_on_as_the_run_did(frequency):
+    """Where the input is faster than the steps, it matters whether modes were predicted."""
+    d = Diagram("fast", step=1e-2, solver="rk4")
+    sine = d.add(Sine(1.0, frequency, 0.0), "sine")
+    d.chain(sine, d.add(Backlash(0.1), "play"), d.add(Integrator(), "sum"))
+    with d.compile().instantiate() as instance:
+        instance.run(1)
+        first = instance.save()
+        instance.run(400)
+        last = instance.save()
+        for ticks in (3, 20, 37, 61):
+            instance.restore(first)
+            instance.run(ticks)
+            middle = instance.save()
+            instance.restore(first)
+            instance.run(400)
+            assert instance.save() == last, ticks
+            instance.restore(middle)
+            instance.run(400 - ticks)
+            assert instance.save() == last, ticks
+
+
+class Interrupted(Counted):
+    """Raises `KeyboardInterrupt` in one of its evaluations."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def output(self, t, x, u):
+        if self.count == self.at:
+            self.count += 1
+            raise KeyboardInterrupt
+        return super().output(t, x, u)
+
+
+@pytest.mark.parametrize("at", range(1000, 1005))
+def test_a_predicted_step_can_be_interrupted(at):
+    """It is not taken again: wherever in a tick of five evaluations, the run ends."""
+    d = Diagram("interrupted", step=1e-3, solver="rk4")
+    x = d.add(Integrator(1.0), "x")
+    d.chain(x, d.add(Gain(-1.0), "decay"), x)
+    d.chain(x, d.add(Interrupted(at), "u"), d.add(Backlash(0.1), "play"), d.add(Integrator(), "s"))
+    with d.compile().instantiate() as instance, pytest.raises(KeyboardInterrupt):
+        instance.run(1000)

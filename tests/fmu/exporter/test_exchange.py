@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import subprocess
 import warnings
 import zipfile
@@ -41,6 +42,7 @@ pytestmark = pytest.mark.engine
 
 VERSIONS = ("2.0", "3.0")
 UNTIL, INTERVAL = 2.0, 0.02
+_SANITIZERS = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
 Write = Callable[..., Path]
 
 
@@ -219,7 +221,8 @@ def test_a_driver_in_c_with_its_own_solver(
         capture_output=True,
         text=True,
         timeout=100,
-        env={},
+        # Nothing of this process's environment but what a library under sanitizers needs.
+        env={name: os.environ[name] for name in _SANITIZERS if name in os.environ},
     )
     assert done.returncode == 0, done.stderr
     *rows, last = done.stdout.splitlines()

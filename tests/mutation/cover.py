@@ -1,0 +1,128 @@
+"""Which tests execute which line: the map by which a mutant's tests are chosen.
+
+As a pytest plugin (``-p cover``) it notes, for each test, the basic blocks of the engine that were
+executed, how long the test took, and whether it passed. Lines of Python come from coverage.py,
+whose context is the test.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = os.environ.get("BIELLA_TRACE", "")
+_CAPACITY = 1 << 20
+
+
+class Tracer:
+    """The plugin: one line of JSON and one block of addresses for each test."""
+
+    def __init__(self, folder: Path) -> None:
+        from biella.scheduler.engine._library import library
+
+        self._take = library().bl_trace_take
+        self._take.restype = ctypes.c_int64
+        self._buffer = np.empty(_CAPACITY, dtype=np.uint32)
+        self._addresses = (folder / f"{os.getpid()}.trace").open("ab")
+        self._tests = (folder / f"{os.getpid()}.tests").open("a", encoding="utf-8")
+        self._failed = False
+
+    def take(self) -> bytes:
+        """Return the addresses executed since the last call."""
+        count = self._take(self._buffer.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(_CAPACITY))
+        return self._buffer[:count].tobytes()
+
+    def pytest_runtest_setup(self) -> None:
+        self._began, self._failed = time.monotonic(), False
+        self.take()
+
+    def pytest_runtest_logreport(self, report) -> None:
+        self._failed |= report.outcome != "passed"
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        data = self.take()
+        self._addresses.write(f"{nodeid}\n{len(data) // 4}\n".encode() + data)
+        self._addresses.flush()
+        seconds = time.monotonic() - self._began
+        self._tests.write(json.dumps([nodeid, round(seconds, 3), not self._failed]) + "\n")
+        self._tests.flush()
+
+
+def pytest_configure(config) -> None:
+    worker = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if FOLDER and worker:
+        config.pluginmanager.register(Tracer(Path(FOLDER)))
+
+
+def read_tests(folder: Path) -> dict[str, float]:
+    """Return the time in s of each test that passed."""
+    lines = [
+        json.loads(line)
+        for path in folder.glob("*.tests")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    return {test: seconds for test, seconds, passed in lines if passed}
+
+
+def read_traces(folder: Path, wanted: Iterable[int]) -> dict[int, set[str]]:
+    """Return, for each wanted address of the engine, the tests that executed it."""
+    addresses = np.unique(np.fromiter(wanted, dtype=np.uint32))
+    found: dict[int, set[str]] = defaultdict(set)
+    for path in folder.glob("*.trace"):
+        with path.open("rb") as file:
+            while name := file.readline().decode():
+                count = int(file.readline())
+                hit = np.frombuffer(file.read(4 * count), dtype=np.uint32)
+                # The environment of a subprocess names the phase, too: "test_x.py::test_y (call)".
+                test = re.sub(r" \((?:setup|call|teardown)\)$", "", name.rstrip("\n"))
+                for address in np.intersect1d(hit, addresses):
+                    found[int(address)].add(test)
+    return found
+
+
+def block_addresses(library: Path) -> dict[tuple[str, int], set[int]]:
+    """Return the addresses of the basic blocks that hold code of each file and line."""
+    blocks, called = [], False
+    listing = _objdump(library, "--disassemble", "--no-show-raw-insn")
+    for line in listing.splitlines():
+        instruction = re.match(r"\s+([0-9a-f]+):\s+(.*)", line)
+        if instruction:
+            if called:
+                blocks.append(int(instruction[1], 16))
+            called = "call" in instruction[2] and "__sanitizer_cov_trace_pc" in instruction[2]
+    blocks.sort()
+    lines: dict[tuple[str, int], set[int]] = defaultdict(set)
+    rows = re.findall(
+        r"^\S+\.[ch]\s+\d+\s+(0x[0-9a-f]+)", _objdump(library, "--dwarf=decodedline"), re.MULTILINE
+    )
+    addresses = sorted(set(rows), key=lambda text: int(text, 16))
+    named = subprocess.run(
+        ["addr2line", "-e", str(library)],
+        input="\n".join(addresses),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    for address, place in zip(addresses, named, strict=True):
+        path, _, number = place.split(" ")[0].rpartition(":")
+        index = bisect_right(blocks, int(address, 16)) - 1
+        if index >= 0 and number.isdigit():
+            relative = os.path.relpath(path, library.parent) if path.startswith("/") else path
+            lines[os.path.normpath(relative), int(number)].add(blocks[index])
+    return lines
+
+
+def _objdump(library: Path, *options: str) -> str:
+    return subprocess.run(
+        ["objdump", *options, str(library)], check=True, capture_output=True, text=True
+    ).stdout

@@ -46,7 +46,7 @@ TESTS_SECONDS = 60.0
 """How long, measured in the first run, the tests of one mutant may take together."""
 
 TEST_SECONDS = 30.0
-"""Time limit of one test of a mutant; tests that took a fifth of it in the first run are left out."""
+"""Time limit of one test of a mutant. Tests that took a fifth of it before are left out."""
 
 TIMED = ("tests/scheduler/realtime", "tests/scheduler/devices", "tests/scheduler/host", "tests/cli")
 """Tests of real time: a failure counts only if the same test passes without the mutant."""

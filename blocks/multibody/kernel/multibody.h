@@ -436,7 +436,7 @@ typedef struct {
     double x[3], y[3], z[3], arm[3], tilt, twist;
 } mb_joint_friction_frame;
 
-/* Work space of friction from reactions; see elements/joint_friction.c. */
+/* Work space of friction from reactions; see elements/friction/joint_friction.c. */
 typedef struct {
     double *load; /* of each: the normal load that is found */
     double *slide, *turn; /* of each: its efforts for a load of 1 N */
@@ -449,7 +449,7 @@ typedef struct {
 } mb_joint_friction;
 enum { MB_JOINT_FRICTION_PARTS = 5 };
 
-/* Joints that stick; see elements/stiction.c. */
+/* Joints that stick; see elements/friction/stiction.c. */
 typedef struct {
     int32_t count;
     double *
@@ -996,7 +996,7 @@ bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t ro
 int mb_carry_bearings(mb_view *m, double t, double *q, double *v);
 void mb_diagnose_carried(const bl_block *b, const mb_view *m);
 
-/* elements/joint_friction.c */
+/* elements/friction/joint_friction.c */
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction);
 /* Whether its parameters are those of a bearing. */
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
@@ -1009,7 +1009,7 @@ void mb_clear_links(mb_view *still);
    `least`; needs K factored. */
 void mb_respond(mb_view *still, bool on_links, double least);
 
-/* elements/stiction.c */
+/* elements/friction/stiction.c */
 /* Finds the efforts that hold the joints that stick, and adds what these do to the solution without them. Returns whether there is one. */
 bool mb_stick(mb_view *m, double t);
 /* Whether any joint sticks. */

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
-from ..joints._joint import Joint
-from ..system._parts import Parts
-from ..system._reading import read_not_negative, read_positive, suggest_keywords
-from ._element import Element, Output, power
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...joints._joint import Joint
+from ...system._parts import Parts
+from ...system._reading import read_not_negative, read_positive, suggest_keywords
+from .._element import Element, Output, power
 from ._joint_friction import JointFriction, make_joint_friction
 from ._stiction import Stiction
 
 if TYPE_CHECKING:
-    from ..equations._loads import LoadState
-    from ..equations._shapes import Shapes
-    from ..plant._tables import Tables
+    from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
+    from ...plant._tables import Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
-from ..joints._joint import Joint
-from ..joints._table import KINDS
-from ..system._parts import Parts
-from ..system._reading import read_not_negative, read_positive
-from ._element import Element, Output, power
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...joints._joint import Joint
+from ...joints._table import KINDS
+from ...system._parts import Parts
+from ...system._reading import read_not_negative, read_positive
+from .._element import Element, Output, power
 
 if TYPE_CHECKING:
-    from ..equations._loads import LoadState
-    from ..equations._shapes import Shapes
-    from ..plant._tables import Tables
+    from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
+    from ...plant._tables import Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,8 +20,8 @@ from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.multibody.plant._tree import grow_tree
 from biella.scheduler.engine._engine import Instance
 
-from ..events import diagram_of, internal, locate
-from ..small_systems import slider
+from ...events import diagram_of, internal, locate
+from ...small_systems import slider
 
 pytestmark = pytest.mark.engine
 

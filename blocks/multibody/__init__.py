@@ -23,6 +23,7 @@ from .elements.clearance._clearance import (
 )
 from .elements.friction._friction import Friction
 from .elements.friction._joint_friction import JointFriction
+from .elements.friction._joint_stiction import JointStiction
 from .elements.friction._stiction import Stiction
 from .joints._joint import Joint
 from .plant._plant import Plant
@@ -48,6 +49,7 @@ __all__ = [
     "JointDriver",
     "JointFriction",
     "JointLoad",
+    "JointStiction",
     "LankaraniNikravesh",
     "Linear",
     "Load",

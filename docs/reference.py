@@ -74,7 +74,7 @@ PARTS: list[Any] = [
     Plant, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
     multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Stiction,
-    multibody.JointFriction, multibody.Coupling,
+    multibody.JointFriction, multibody.JointStiction, multibody.Coupling,
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,

@@ -7,12 +7,9 @@ from .analysis._contact_statistics import ContactStatistics, contact_statistics
 from .elements._bushing import Bushing
 from .elements._coupling import Coupling
 from .elements._driver import JointDriver
-from .elements._friction import Friction
-from .elements._joint_friction import JointFriction
 from .elements._joint_load import JointLoad
 from .elements._load import Load
 from .elements._spring import Spring
-from .elements._stiction import Stiction
 from .elements._stop import EndStop
 from .elements._torsional_spring import TorsionalSpring
 from .elements.bearing._bearing import Bearing
@@ -24,6 +21,10 @@ from .elements.clearance._clearance import (
     Wear,
     hertz_stiffness,
 )
+from .elements.friction._friction import Friction
+from .elements.friction._joint_friction import JointFriction
+from .elements.friction._joint_stiction import JointStiction
+from .elements.friction._stiction import Stiction
 from .joints._joint import Joint
 from .plant._plant import Plant
 from .system._bodies import Body, Marker
@@ -48,6 +49,7 @@ __all__ = [
     "JointDriver",
     "JointFriction",
     "JointLoad",
+    "JointStiction",
     "LankaraniNikravesh",
     "Linear",
     "Load",

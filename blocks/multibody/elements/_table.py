@@ -5,13 +5,13 @@ from __future__ import annotations
 from ._bushing import BushingMethods
 from ._coupling import CouplingMethods
 from ._driver import DriverMethods
-from ._friction import FrictionMethods
 from ._load import LoadMethods
 from ._spring import SpringMethods
 from ._stop import StopMethods
 from ._torsional_spring import TorsionalSpringMethods
 from .bearing._bearing import BearingMethods
 from .clearance._clearance import ClearanceMethods
+from .friction._friction import FrictionMethods
 
 
 class ElementMethods(

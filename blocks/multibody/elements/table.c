@@ -3,7 +3,8 @@
 
 extern const mb_element mb_element_force, mb_element_torque, mb_element_spring, mb_element_bushing, mb_element_bearing,
     mb_element_clearance_revolute, mb_element_torsional_spring, mb_element_friction, mb_element_stop,
-    mb_element_joint_load, mb_element_joint_friction, mb_element_coupling, mb_element_stiction;
+    mb_element_joint_load, mb_element_joint_friction, mb_element_coupling, mb_element_stiction,
+    mb_element_joint_stiction;
 extern const mb_coordinate_row mb_row_driver, mb_row_coupling;
 
 const mb_element *const mb_elements[MB_FORCE_TYPES] = {
@@ -20,6 +21,7 @@ const mb_element *const mb_elements[MB_FORCE_TYPES] = {
     [MB_JOINT_FRICTION] = &mb_element_joint_friction,
     [MB_COUPLING] = &mb_element_coupling,
     [MB_STICTION] = &mb_element_stiction,
+    [MB_JOINT_STICTION] = &mb_element_joint_stiction,
 };
 
 const mb_coordinate_row *const mb_coordinate_rows[MB_ROW_KINDS] = {

@@ -319,13 +319,17 @@ int mb_fail_kept(bl_block *b, mb_view *m, int32_t number, double t, const double
                         others > 0 ? ", drivers and the other values" : " and drivers", is, unit);
 }
 
+/* Whether an element is friction from reactions with this record. */
+static bool is_joint_friction(const int32_t *force, int32_t number) {
+    return (force[MB_FORCE_TYPE] == MB_JOINT_FRICTION && force[MB_FORCE_LAW] == number) ||
+           (force[MB_FORCE_TYPE] == MB_JOINT_STICTION && force[MB_FORCE_P] == number);
+}
+
 int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
     const int32_t *joint_friction = m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
     int32_t force = 0;
-    while (!(mb_force_record(m, force)[MB_FORCE_TYPE] == MB_JOINT_FRICTION &&
-             mb_force_record(m, force)[MB_FORCE_LAW] == number))
-        force++;
+    while (!is_joint_friction(mb_force_record(m, force), number)) force++;
     force_name(m, force, name);
     mb_joint_name(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint);
     return bl_log_error(
@@ -338,8 +342,24 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
         name, joint, m->p[joint_friction[MB_JOINT_FRICTION_P]], t);
 }
 
+/* With friction from reactions: joints that can neither stick nor slide. */
+static int fail_jammed_friction(const bl_block *b, const mb_view *m, int32_t number, double t) {
+    char name[MB_NAME_SIZE];
+    force_name(m, number, name);
+    return bl_log_error(
+        b,
+        "friction `%s`, with that of the other joints at rest, has no solution at t = %.9g s: no combination of joints "
+        "that "
+        "stick and joints that slide is consistent, because reactions grow with friction. Rigid bodies do not "
+        "determine "
+        "the motion (the paradox of Painlevé). Take smaller coefficients, a longer bearing or guide, or a "
+        "smoothing_speed.",
+        name, t);
+}
+
 int mb_fail_stiction(const bl_block *b, const mb_view *m, int32_t number, double t) {
     char name[MB_NAME_SIZE];
+    if (m->head[MB_JOINT_FRICTIONS] > 0) return fail_jammed_friction(b, m, number, t);
     force_name(m, number, name);
     return bl_log_error(b,
                         "friction `%s` sticks at t = %.9g s where other frictions that stick, or another on the same "

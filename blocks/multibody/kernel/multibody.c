@@ -16,7 +16,10 @@ static double *take(double *from, int64_t *used, int64_t count) {
 
 static int32_t count_stictions(const int32_t *forces, int32_t count) {
     int32_t found = 0;
-    for (int32_t n = 0; n < count; n++) found += forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE] == MB_STICTION;
+    for (int32_t n = 0; n < count; n++) {
+        const int32_t type = forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE];
+        found += type == MB_STICTION || type == MB_JOINT_STICTION;
+    }
     return found;
 }
 
@@ -77,7 +80,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->element_types = 0;
     for (int32_t n = 0; n < head[MB_FORCES]; n++)
         m->element_types |= mb_type_bit(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
-    m->stick.count = mb_has_element(m, MB_STICTION) ? count_stictions(m->forces, head[MB_FORCES]) : 0;
+    const uint32_t sticks = mb_type_bit(MB_STICTION) | mb_type_bit(MB_JOINT_STICTION);
+    m->stick.count = m->element_types & sticks ? count_stictions(m->forces, head[MB_FORCES]) : 0;
 
     double *z = b->z, *w = b->w;
     *memory = *scratch = 0;
@@ -193,6 +197,19 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
         stick->matrix = take(w, scratch, stictions * stictions);
         stick->right = take(w, scratch, stictions);
         stick->order = (int32_t *)(void *)take(w, scratch, stictions);
+        if (joint_frictions > 0) {
+            stick->response = take(w, scratch, MB_JOINT_FRICTION_PARTS * stictions * joint_frictions);
+            stick->wanted = take(w, scratch, stictions * (1 + joint_frictions));
+            stick->found = take(w, scratch, stictions * (1 + joint_frictions));
+            stick->lower = take(w, scratch, stictions * stictions);
+            stick->gram = take(w, scratch, stictions * stictions);
+            stick->rest = take(w, scratch, stictions);
+            stick->scale = take(w, scratch, stictions);
+            stick->before = take(w, scratch, stictions);
+            stick->best = take(w, scratch, stictions);
+            stick->astray = take(w, scratch, stictions);
+            stick->pivots = (int32_t *)(void *)take(w, scratch, stictions);
+        }
     }
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);

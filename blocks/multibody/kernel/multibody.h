@@ -97,7 +97,7 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
    EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. Stiction: LAW its index among
-   these. */
+   these. JointStiction: LAW likewise, P its record among joint frictions. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
     MB_FORCE,
@@ -113,12 +113,13 @@ enum {
     MB_JOINT_FRICTION,
     MB_COUPLING,
     MB_STICTION,
+    MB_JOINT_STICTION,
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: indices of its coordinates in v with their signs, or measures with sign 0.
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
-   marker about which couples tilt it. P: coefficient, smoothing speed, diameter, length; a planar joint has one of the last two. */
+   marker about which couples tilt it. P: coefficient, smoothing speed (or static coefficient), diameter, length; a planar joint has one of the last two. */
 enum {
     MB_JOINT_FRICTION_KIND,
     MB_JOINT_FRICTION_SLIDE,
@@ -436,7 +437,7 @@ typedef struct {
     double x[3], y[3], z[3], arm[3], tilt, twist;
 } mb_joint_friction_frame;
 
-/* Work space of friction from reactions; see elements/joint_friction.c. */
+/* Work space of friction from reactions; see elements/friction/joint_friction.c. */
 typedef struct {
     double *load; /* of each: the normal load that is found */
     double *slide, *turn; /* of each: its efforts for a load of 1 N */
@@ -449,17 +450,24 @@ typedef struct {
 } mb_joint_friction;
 enum { MB_JOINT_FRICTION_PARTS = 5 };
 
-/* Joints that stick; see elements/stiction.c. */
+/* Joints that stick; see elements/friction/stiction.c. */
 typedef struct {
     int32_t count;
     double *
-        slips; /* memory: of each, the direction in which it slides, 0 if it sticks; then whether the start has been settled */
+        slips; /* memory: of each, the direction in which it slides, 0 if it sticks, twice the direction if it yields; then whether the start has been settled */
     double *effort; /* of each: what holds it, while it sticks */
     double *held; /* of each: whether constraints hold its coordinate, so that no effort moves it */
     double *unit; /* of each: generalized forces of a unit effort, nv */
     double *acceleration, *lambda; /* of each: response to a unit effort, nv and rows */
     double *matrix, *right; /* count × count, count */
     int32_t *order; /* forces in the order of the rows of the matrix */
+    /* With friction from reactions; see elements/friction/sticking.c. */
+    double *response; /* of each: MB_JOINT_FRICTION_PARTS of each reaction for a unit effort */
+    double *wanted, *found; /* count × (1 + joint frictions): accelerations to be taken out, efforts */
+    double *lower, *gram; /* count × count */
+    double *rest, *scale, *before, *best; /* count each */
+    double *astray; /* of each: its acceleration, where others that hold the same motion move it */
+    int32_t *pivots, ordered, rank;
 } mb_stiction;
 
 /* What a null vector does to a joint: force and moment, scaled; or to a row. */
@@ -534,7 +542,8 @@ typedef struct {
     uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
     double whole; /* s: a whole internal step, or the tick of the diagram in mode continuous */
     int32_t diverging_friction; /* the joint friction whose load does not converge, or -1 */
-    int32_t ambiguous_friction; /* the force that is a friction that sticks where others hold it already, or -1 */
+    int32_t
+        ambiguous_friction; /* the force that is a friction that sticks where others hold it already, or that can neither stick nor slide, or -1 */
     int32_t link_count, nq, nv, body_count, marker_count, row_count, cut_count, nonzeros, keep_count;
 
     mb_link_data *data;
@@ -996,7 +1005,7 @@ bool mb_bearing_rows_check(const int32_t *force, const int32_t *rows, int64_t ro
 int mb_carry_bearings(mb_view *m, double t, double *q, double *v);
 void mb_diagnose_carried(const bl_block *b, const mb_view *m);
 
-/* elements/joint_friction.c */
+/* elements/friction/joint_friction.c */
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction);
 /* Whether its parameters are those of a bearing. */
 /* Adds to the solution without friction what friction does; needs K factored where there are rows. Returns whether there is a solution. */
@@ -1009,7 +1018,7 @@ void mb_clear_links(mb_view *still);
    `least`; needs K factored. */
 void mb_respond(mb_view *still, bool on_links, double least);
 
-/* elements/stiction.c */
+/* elements/friction/stiction.c */
 /* Finds the efforts that hold the joints that stick, and adds what these do to the solution without them. Returns whether there is one. */
 bool mb_stick(mb_view *m, double t);
 /* Whether any joint sticks. */

@@ -241,13 +241,6 @@ def _check_stiction(system: System) -> None:
     name = next((element.name for element in system.elements if element.sticks), None)
     if name is None:
         return
-    other = next((e.name for e in system.elements if e.follows_reaction_of), None)
-    if other is not None:
-        raise DiagramError(
-            f"friction `{name}` sticks and `{other}` is friction from reactions: they are not "
-            f"solved together. Take a smoothing_speed instead of static friction for `{name}`, or "
-            f"a given coulomb=… for `{other}`."
-        )
     rigid = next((e.name for e in system.elements if e.is_rigid), None)
     if rigid is not None:
         raise DiagramError(

@@ -24,7 +24,7 @@ static const double LOCATED_SHORTEST = 1e-9; /* of a step: one that is not finit
 
 /* Conditions on time alone are instants, at which steps are divided anyway. */
 static bool has_state_events(const mb_view *m) {
-    if (mb_has_element(m, MB_STICTION) || mb_has_element(m, MB_END_STOP)) return true;
+    if (m->stick.count > 0 || mb_has_element(m, MB_END_STOP)) return true;
     if (mb_has_element(m, MB_CONTACT) && m->rigid_count < m->head[MB_CONTACTS]) return true;
     for (int32_t n = 0; n < m->head[MB_LAWS]; n++) {
         const int32_t *law = m->laws + n * MB_LAW_FIELDS;
@@ -67,7 +67,7 @@ void mb_stop_locating(const bl_block *b, mb_view *m) {
 static void note_directions(const mb_view *m) {
     for (int32_t n = 0; m->stick.count > 0 && n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n);
-        if (force[MB_FORCE_TYPE] == MB_STICTION)
+        if (force[MB_FORCE_TYPE] == MB_STICTION || force[MB_FORCE_TYPE] == MB_JOINT_STICTION)
             m->located.mode[m->force_modes[n]] = m->stick.slips[force[MB_FORCE_LAW]];
     }
 }
@@ -77,8 +77,11 @@ static int32_t element_event(const mb_view *m, int32_t number) {
     const int32_t type = mb_force_record(m, number)[MB_FORCE_TYPE], count = mb_elements[type]->crossing_count;
     const double *before = m->located.before + m->force_modes[number], *now = m->located.mode + m->force_modes[number];
     if (count == 0) return -1;
-    if (before[0] != now[0] && type == MB_STICTION)
-        return now[0] == 0.0 ? MB_EVENT_STICKS : before[0] == 0.0 ? MB_EVENT_SLIPS : MB_EVENT_REVERSES;
+    if (before[0] != now[0] && (type == MB_STICTION || type == MB_JOINT_STICTION)) {
+        const bool slips = fabs(now[0]) == 1.0, slipped = fabs(before[0]) == 1.0; /* else it holds or yields */
+        if (!slips && !slipped) return -1;
+        return !slips ? MB_EVENT_STICKS : !slipped ? MB_EVENT_SLIPS : MB_EVENT_REVERSES;
+    }
     if (before[0] != now[0]) return now[0] != 0.0 ? MB_EVENT_TOUCHES : MB_EVENT_LEAVES;
     if (count > 1 && before[1] != now[1]) return now[1] != 0.0 ? MB_EVENT_PUSHES : MB_EVENT_RELEASES;
     return -1;

@@ -11,7 +11,7 @@ from biella.blocks.multibody import Joint, System
 from biella.blocks.multibody.analysis._joint_friction import LARGEST_CHECKED, warn_of_doubt
 from biella.blocks.multibody.mechanisms import slider_crank
 
-from ..elements.test_joint_friction import piston_engine
+from ..elements.friction.test_joint_friction import piston_engine
 from ..small_systems import run
 
 pytestmark = pytest.mark.engine

@@ -66,6 +66,24 @@ def stiction() -> System:
     return s
 
 
+def joint_stiction() -> System:
+    s = spatial()
+    hinge = s["hinge"]
+    assert isinstance(hinge, Joint)
+    s.friction("journal", hinge, coefficient=0.05, static=0.1, diameter=0.05, length=0.1)
+    return s
+
+
+def locked() -> System:
+    """A loop whose pins hold the same motion."""
+    s = loop()
+    for name in ("main", "pin"):
+        pin = s[name]
+        assert isinstance(pin, Joint)
+        s.friction(f"rust in {name}", pin, coefficient=2.0, static=3.0, diameter=0.2)
+    return s
+
+
 def driven() -> System:
     s = System("driven")
     a = s.body("a", mass=2.0, inertia=(0.1, 0.2, 0.15), position=(0.3, 0.0, 0.0))
@@ -110,6 +128,8 @@ CASES: dict[str, Callable[[], System]] = {
     "inputs": lambda: spatial(inputs=True),
     "rubbing": joint_friction,
     "sticks": stiction,
+    "journal": joint_stiction,
+    "locked": locked,
     "driven": driven,
     "loop": loop,
     "film": journal,

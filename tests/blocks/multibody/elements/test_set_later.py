@@ -191,10 +191,8 @@ KINDS: dict[str, tuple[Callable[..., System], dict[str, float]]] = {
         joint_friction,
         {"coefficient": 0.1, "diameter": 0.1, "length": 0.1, "smoothing_speed": 0.01},
     ),
-    "guide_friction": (
-        guide_friction,
-        {"coefficient": 0.1, "length": 0.1, "smoothing_speed": 0.01},
-    ),
+    "guide_friction": (guide_friction, {"coefficient": 0.1, "length": 0.1}),
+    "joint_stiction": (guide_friction, {"coefficient": 0.1, "static": 0.2, "length": 0.1}),
     "torsional_spring": (
         torsional_spring,
         {"stiffness": 1.0, "damping": 1.0, "free_angle": 0.1, "torque": 1.0},
@@ -260,7 +258,7 @@ def test_the_kernel_accepts_what_the_constructor_accepts(kind: str) -> None:
                     continue
                 compared += 1
                 # A pair of limits names the lower one, whichever was set.
-                text = rf"parameter `(lower|{name})` of `part` is .*: it must be "
+                text = rf"parameter `(lower|coefficient|{name})` of `part` is .*: it must be "
                 if name == "clearance":  # or the limit that is then above it
                     text = r"parameter `(clearance|film_limit)` of `part` is .*: it must be "
                 with pytest.raises(BlockError, match=text):

@@ -20,7 +20,7 @@ from biella.blocks.multibody import HuntCrossley, Input, Joint, RigidContact, Sy
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.scheduler.engine._engine import Instance
 
-from ...elements.test_stiction import belt, belt_events
+from ...elements.friction.test_stiction import belt, belt_events
 from ...events import diagram_of, internal, locate
 from ...small_systems import slider, wheel
 from .test_events import log

@@ -11,7 +11,7 @@ from scipy.integrate import simpson
 from biella.blocks.multibody import Joint, System
 from biella.blocks.multibody.plant._tree import grow_tree
 
-from ..small_systems import ENERGIES, friction_loop, run, slider, solve
+from ...small_systems import ENERGIES, friction_loop, run, slider, solve
 
 pytestmark = pytest.mark.engine
 

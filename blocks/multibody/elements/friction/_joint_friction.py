@@ -6,19 +6,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
-from ..joints._joint import Joint
-from ..joints._table import KINDS
-from ..system._parts import Parts
-from ..system._reading import read_not_negative, read_positive
-from ._element import Element, Output, power
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...joints._joint import Joint
+from ...joints._table import KINDS
+from ...system._parts import Parts
+from ...system._reading import read_not_negative, read_positive
+from .._element import Element, Output, power
+from ._joint_stiction import JointStiction
 
 if TYPE_CHECKING:
-    from ..equations._loads import LoadState
-    from ..equations._shapes import Shapes
-    from ..plant._tables import Tables
+    from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
+    from ...plant._tables import Tables
+
+
+SMOOTHING_SPEED = 1e-3
+"""Of dry friction, if none is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +48,7 @@ class JointFriction(Element):
 
     Neglected, as in the source: friction of the force along the axis of a revolute on its shoulder,
     and that friction acts at the surface of a guide, not in its middle. There is no stiction: with
-    less slip than `smoothing_speed` a joint creeps, as with `Friction`.
+    less slip than `smoothing_speed` a joint creeps, as with `Friction`. `JointStiction` sticks.
 
     Attributes
     ----------
@@ -156,9 +161,10 @@ def make_joint_friction(
     coefficient: float,
     diameter: float | None,
     length: float | None,
-    smoothing_speed: float,
+    smoothing_speed: float | None,
+    static: float | None,
     middle: Literal["first", "second"],
-) -> JointFriction:
+) -> JointFriction | JointStiction:
     """Add friction from the reaction of a joint; see `System.friction`."""
     if isinstance(joint, Joint) and joint.type.friction_kind is None:
         *others, last = (one.name for one in KINDS if one.spatial.friction_kind is not None)
@@ -190,14 +196,32 @@ def make_joint_friction(
                 f"`{name}` takes no `{what}`: friction in {where} does not depend on it."
             )
         sizes[what] = None if value is None else read_positive(name, what, value)
-    return system._add(
-        JointFriction(
-            name,
-            joint,
-            read_not_negative(name, "coefficient", coefficient),
-            sizes["diameter"],
-            sizes["length"],
-            read_positive(name, "smoothing_speed", smoothing_speed),
-            middle,
+    dry = read_not_negative(name, "coefficient", coefficient)
+    if static is not None or smoothing_speed == 0.0:
+        limit = _read_static(name, joint, dry, static)
+        return system._add(
+            JointStiction(name, joint, dry, limit, sizes["diameter"], sizes["length"], middle)
         )
+    speed = read_positive(
+        name, "smoothing_speed", SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
     )
+    return system._add(
+        JointFriction(name, joint, dry, sizes["diameter"], sizes["length"], speed, middle)
+    )
+
+
+def _read_static(name: str, joint: Joint, dry: float, static: float | None) -> float:
+    """Return the coefficient with which a joint sticks."""
+    if len(joint.coordinates) > 1:
+        raise DiagramError(
+            f"`{name}` has `static` friction in `{joint.name}`, a {joint.kind} joint, which slides "
+            f"and turns: a joint with a stick mode has one coordinate. Take a smoothing_speed, or "
+            f"a revolute and a prismatic joint in a row."
+        )
+    limit = dry if static is None else read_not_negative(name, "static", static)
+    if limit < dry:
+        raise DiagramError(
+            f"`static` of `{name}` is {limit:g}, less than `coefficient`, {dry:g}: a joint "
+            f"that slides would have more friction than one that sticks."
+        )
+    return limit

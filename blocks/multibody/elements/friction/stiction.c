@@ -10,10 +10,13 @@
  * a unit effort in each, as in joint_friction.c: with F_k the generalized forces of a unit effort, the rate of coordinate k under
  * the speeds v is F_kᵀ v, and Σ_n F_kᵀ R_n f_n = -v'_k. By the same matrix an impulse stops joints whose rates are not 0.
  *
+ * Joints whose limit follows from their reaction (joint_stiction.c) have the same modes. In mechanisms with friction from reactions all
+ * joints are solved together: sticking.c.
+ *
  * P: viscous, coulomb, static. */
 #include <string.h>
 
-#include "blocks/multibody/kernel/multibody.h"
+#include "blocks/multibody/elements/friction/friction.h"
 
 enum { STICTION_VISCOUS, STICTION_COULOMB, STICTION_STATIC, STICTION_NUMBERS };
 BL_SHARED enum { STICTION_SHOWN_EFFORT, STICTION_SHOWN_POWER_LOSS, STICTION_SHOWN_STICKS, STICTION_SHOWN_COUNT };
@@ -36,18 +39,34 @@ static bool stiction_sound(const mb_view *m, const int32_t *force, mb_fault *fau
             mb_allow_below(fault, "coulomb", p[STICTION_COULOMB], "static", p[STICTION_STATIC]));
 }
 
+bool mb_has_stick_mode(const int32_t *force) {
+    return force[MB_FORCE_TYPE] == MB_STICTION || force[MB_FORCE_TYPE] == MB_JOINT_STICTION;
+}
+
 /* The memory may come from a saved state, which may hold anything. */
-static double stiction_direction(const mb_view *m, const int32_t *force) {
+int mb_stick_mode(const mb_view *m, const int32_t *force) {
+    const double slips = fabs(m->stick.slips[force[MB_FORCE_LAW]]);
+    if (slips > 1.0 && m->head[MB_JOINT_FRICTIONS] > 0) return MB_YIELDS;
+    return slips > 0.0 ? MB_SLIPS : MB_HOLDS;
+}
+
+double mb_stick_direction(const mb_view *m, const int32_t *force) {
     const double slips = m->stick.slips[force[MB_FORCE_LAW]];
     return slips > 0.0 ? 1.0 : slips < 0.0 ? -1.0 : 0.0;
 }
 
+void mb_set_stick_mode(const mb_view *m, const int32_t *force, int mode, double direction) {
+    m->stick.slips[force[MB_FORCE_LAW]] = mode == MB_HOLDS ? 0.0 : direction > 0.0 ? mode : -mode;
+}
+
 static double stiction_effort(const mb_view *m, const int32_t *force, double t, double x, double v) {
     (void)t, (void)x;
-    const double *p = m->p + force[MB_FORCE_P], direction = stiction_direction(m, force);
+    const double *p = m->p + force[MB_FORCE_P], direction = mb_stick_direction(m, force);
     const bl_modes modes = mb_element_modes(m, force);
+    const bool yields = mb_stick_mode(m, force) == MB_YIELDS;
     if (direction == 0.0) return m->stick.effort[force[MB_FORCE_LAW]];
-    if (modes.mode) modes.crossing[0] = direction * v;
+    if (modes.mode) modes.crossing[0] = yields ? 1.0 : direction * v;
+    if (yields) return -p[STICTION_STATIC] * direction;
     return -p[STICTION_VISCOUS] * v - p[STICTION_COULOMB] * direction;
 }
 
@@ -59,7 +78,7 @@ static void stiction_load(mb_view *m, const int32_t *force, double t, const doub
 /* A joint that sticks has no rate. */
 static double stiction_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
-    if (stiction_direction(m, force) == 0.0) return 0.0;
+    if (mb_stick_mode(m, force) != MB_SLIPS) return 0.0;
     const double rate = mb_joint_rate(m, force, t, v);
     return -(stiction_effort(m, force, t, 0.0, rate) * rate);
 }
@@ -79,7 +98,7 @@ static int stiction_show(mb_view *m, const int32_t *force, double t, const doubl
     switch (what) {
         case STICTION_SHOWN_EFFORT: *y = stiction_effort(m, force, t, 0.0, mb_joint_rate(m, force, t, v)); break;
         case STICTION_SHOWN_POWER_LOSS: *y = stiction_loss(m, force, t, q, v); break;
-        default: *y = stiction_direction(m, force) == 0.0;
+        default: *y = mb_stick_mode(m, force) != MB_SLIPS;
     }
     return BL_OK;
 }
@@ -94,29 +113,33 @@ const mb_element mb_element_stiction = {.on_coordinate = true,
                                         .needs_solution = stiction_needs_solution,
                                         .show = stiction_show};
 
-/* The next record after `force` of a friction that sticks, or the first; NULL: no other. */
-static const int32_t *stiction_next(const mb_view *m, const int32_t *force) {
+const int32_t *mb_next_holding(const mb_view *m, const int32_t *force) {
     int32_t n = force ? mb_element_number(m, force) + 1 : 0;
     for (; m->stick.count > 0 && n < m->head[MB_FORCES]; n++) {
         const int32_t *record = mb_force_record(m, n);
-        if (record[MB_FORCE_TYPE] == MB_STICTION && stiction_direction(m, record) == 0.0) return record;
+        if (mb_has_stick_mode(record) && m->stick.slips[record[MB_FORCE_LAW]] == 0.0) return record;
     }
     return NULL;
 }
 
-bool mb_sticks(const mb_view *m) { return m->stick.count > 0 && stiction_next(m, NULL) != NULL; }
+bool mb_sticks(const mb_view *m) { return m->stick.count > 0 && mb_next_holding(m, NULL) != NULL; }
 
-/* Generalized forces of a unit effort, and the response to it. */
-static void stiction_respond(mb_view *still, const int32_t *force, double t) {
-    const int32_t number = force[MB_FORCE_LAW], nv = still->nv, i = force[MB_FORCE_I];
-    double *unit = still->stick.unit + (int64_t)number * nv, scale = 0.0, moved = 0.0;
-    still->acceleration = still->stick.acceleration + (int64_t)number * nv;
-    still->lambda = still->stick.lambda + (int64_t)number * still->row_count;
-    memset(still->force, 0, (size_t)nv * sizeof(double));
+bool mb_stick_push(mb_view *still, const int32_t *force, double t) {
+    const int32_t i = force[MB_FORCE_I];
+    memset(still->force, 0, (size_t)still->nv * sizeof(double));
     mb_clear_links(still);
     if (i < 0) mb_measure_push(still, -1 - i, t, 1.0);
     else still->force[force[MB_FORCE_J]] = force[MB_FORCE_EXTRA] < 0 ? -1.0 : 1.0;
-    mb_respond(still, i < 0, 0.0);
+    return i < 0;
+}
+
+/* Generalized forces of a unit effort, and the response to it. */
+void mb_stick_respond(mb_view *still, const int32_t *force, double t) {
+    const int32_t number = force[MB_FORCE_LAW], nv = still->nv;
+    double *unit = still->stick.unit + (int64_t)number * nv, scale = 0.0, moved = 0.0;
+    still->acceleration = still->stick.acceleration + (int64_t)number * nv;
+    still->lambda = still->stick.lambda + (int64_t)number * still->row_count;
+    mb_respond(still, mb_stick_push(still, force, t), 0.0);
     memcpy(unit, still->force, (size_t)nv * sizeof(double));
     for (int32_t k = 0; k < nv; k++) {
         scale += unit[k] * unit[k] / still->mass_diagonal[still->permutation[k]];
@@ -128,8 +151,8 @@ static void stiction_respond(mb_view *still, const int32_t *force, double t) {
 /* Responses of all joints that stick; needs K factored. */
 static void stiction_respond_all(mb_view *m, double t) {
     mb_view still = mb_view_at_rest(m);
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
-        stiction_respond(&still, force, t);
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
+        mb_stick_respond(&still, force, t);
 }
 
 /* Solves Σ_n F_kᵀ R_n f_n = right_k for the joints that stick and are not held, by Cholesky's method; f is in `right`, 0 for those that
@@ -137,7 +160,11 @@ static void stiction_respond_all(mb_view *m, double t) {
 static bool stiction_solve(mb_view *m) {
     mb_stiction *s = &m->stick;
     int32_t count = 0;
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+    if (m->head[MB_JOINT_FRICTIONS] > 0) {
+        mb_solve_sticking(m);
+        return true;
+    }
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
         if (s->held[force[MB_FORCE_LAW]] != 0.0) s->right[force[MB_FORCE_LAW]] = 0.0;
         else s->order[count++] = mb_element_number(m, force);
     }
@@ -174,7 +201,7 @@ static bool stiction_solve(mb_view *m) {
 /* Adds the responses times `right` to speeds or accelerations, and to λ if not NULL. */
 static void stiction_superpose(const mb_view *m, double *speeds, double *lambda) {
     const mb_stiction *s = &m->stick;
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
         const int32_t n = force[MB_FORCE_LAW];
         if (s->held[n] != 0.0) continue;
         for (int32_t k = 0; k < m->nv; k++) speeds[k] += s->right[n] * s->acceleration[(int64_t)n * m->nv + k];
@@ -185,57 +212,65 @@ static void stiction_superpose(const mb_view *m, double *speeds, double *lambda)
 
 /* Coordinates of the tree that stick are exactly at rest. */
 static void stiction_clear(const mb_view *m, double *speeds) {
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
         if (force[MB_FORCE_I] >= 0 && m->stick.held[force[MB_FORCE_LAW]] == 0.0) speeds[force[MB_FORCE_J]] = 0.0;
 }
 
-/* Second derivative of its coordinate, at a solution. */
-static double stiction_second(const mb_view *m, const int32_t *force, double t) {
+double mb_stick_second(const mb_view *m, const int32_t *force, double t) {
     const int32_t i = force[MB_FORCE_I];
     double second = m->acceleration[force[MB_FORCE_J]];
     if (i < 0) (void)mb_measure_rate(m, -1 - i, t, &second);
     return i >= 0 && force[MB_FORCE_EXTRA] < 0 ? -second : second;
 }
 
-bool mb_stick(mb_view *m, double t) {
+void mb_stick_apply(mb_view *m) {
     mb_stiction *s = &m->stick;
-    if (!mb_sticks(m)) return true;
-    if (m->row_count == 0) { /* the recursion of a tree has left no factors */
-        mb_mass(m);
-        mb_build_k(m);
-        if (!mb_factor(m)) return false;
-    }
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
-        const int32_t n = force[MB_FORCE_LAW];
-        s->right[n] = -stiction_second(m, force, t);
-    }
-    stiction_respond_all(m, t);
-    if (!stiction_solve(m)) return false;
     double *more = m->step;
     memset(more, 0, (size_t)m->nv * sizeof(double));
     stiction_superpose(m, more, m->lambda);
     for (int32_t k = 0; k < m->nv; k++) m->acceleration[k] += more[k];
     stiction_clear(m, m->acceleration);
     mb_set_accelerations(m, more);
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
         s->effort[force[MB_FORCE_LAW]] = s->right[force[MB_FORCE_LAW]];
+}
+
+bool mb_stick(mb_view *m, double t) {
+    mb_stiction *s = &m->stick;
+    if (m->head[MB_JOINT_FRICTIONS] > 0 || !mb_sticks(m)) return true;
+    if (m->row_count == 0) { /* the recursion of a tree has left no factors */
+        mb_mass(m);
+        mb_build_k(m);
+        if (!mb_factor(m)) return false;
+    }
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
+        const int32_t n = force[MB_FORCE_LAW];
+        s->right[n] = -mb_stick_second(m, force, t);
+    }
+    stiction_respond_all(m, t);
+    if (!stiction_solve(m)) return false;
+    mb_stick_apply(m);
     return true;
 }
 
-static double stiction_still(const mb_view *m, const double *v) {
-    return STICTION_STILL * fmax(1.0, mb_largest(v, m->nv));
+double mb_stick_still(const mb_view *m, const double *v) { return STICTION_STILL * fmax(1.0, mb_largest(v, m->nv)); }
+
+double mb_stick_limit(const mb_view *m, const int32_t *force) {
+    if (force[MB_FORCE_TYPE] == MB_JOINT_STICTION) return mb_joint_stiction_limit(m, force);
+    return m->p[force[MB_FORCE_P] + STICTION_STATIC];
 }
 
-/* How far a joint that sticks is from sliding, at a solution. One that constraints hold slides where these move it. */
-static double stiction_spare(const mb_view *m, const int32_t *force, double t, const double *v) {
+/* One that constraints hold slides where these move it; and so does one that others would have to hold, but move. */
+double mb_stick_spare(const mb_view *m, const int32_t *force, double t, const double *v) {
     const int32_t n = force[MB_FORCE_LAW];
-    if (m->stick.held[n] != 0.0) return stiction_still(m, v) - fabs(mb_joint_rate(m, force, t, v));
-    return m->p[force[MB_FORCE_P] + STICTION_STATIC] - fabs(m->stick.effort[n]);
+    if (m->stick.held[n] != 0.0) return mb_stick_still(m, v) - fabs(mb_joint_rate(m, force, t, v));
+    if (m->head[MB_JOINT_FRICTIONS] > 0 && m->stick.astray[n] != 0.0) return -1.0 - mb_stick_limit(m, force);
+    return mb_stick_limit(m, force) - fabs(m->stick.effort[n]);
 }
 
 void mb_note_sticking(const mb_view *m, double t, const double *v) {
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
-        mb_element_modes(m, force).crossing[0] = stiction_spare(m, force, t, v);
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
+        mb_element_modes(m, force).crossing[0] = mb_stick_spare(m, force, t, v);
 }
 
 void mb_start_stiction(mb_view *m, double t, const double *q, const double *v) {
@@ -244,9 +279,9 @@ void mb_start_stiction(mb_view *m, double t, const double *q, const double *v) {
     mb_velocities(m, v);
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n);
-        if (force[MB_FORCE_TYPE] != MB_STICTION) continue;
+        if (!mb_has_stick_mode(force)) continue;
         const double rate = mb_joint_rate(m, force, t, v);
-        m->stick.slips[force[MB_FORCE_LAW]] = fabs(rate) <= stiction_still(m, v) ? 0.0 : rate > 0.0 ? 1.0 : -1.0;
+        m->stick.slips[force[MB_FORCE_LAW]] = fabs(rate) <= mb_stick_still(m, v) ? 0.0 : rate > 0.0 ? 1.0 : -1.0;
     }
     m->stick.slips[m->stick.count] = 0.0;
 }
@@ -255,7 +290,7 @@ int mb_hold_still(mb_view *m, double t, const double *q, double *v) {
     mb_kinematics(m, t, q, v);
     if (!mb_refactor(m)) return 0;
     stiction_respond_all(m, t);
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force))
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
         m->stick.right[force[MB_FORCE_LAW]] = -mb_joint_rate(m, force, t, v);
     if (!stiction_solve(m)) return 0;
     stiction_superpose(m, v, NULL);
@@ -263,40 +298,40 @@ int mb_hold_still(mb_view *m, double t, const double *q, double *v) {
     return 1;
 }
 
-/* Of the joints that stick, the one that is furthest beyond its static effort, or that constraints move; NULL: none. */
-static const int32_t *stiction_find_sliding(const mb_view *m, double t, const double *v) {
+const int32_t *mb_stick_find_sliding(const mb_view *m, double t, const double *v) {
     const int32_t *found = NULL;
     double most = 0.0;
-    for (const int32_t *force = stiction_next(m, NULL); force; force = stiction_next(m, force)) {
-        const double spare = stiction_spare(m, force, t, v);
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
+        const double spare = mb_stick_spare(m, force, t, v);
         const bool held = m->stick.held[force[MB_FORCE_LAW]] != 0.0;
-        const double limit = m->p[force[MB_FORCE_P] + STICTION_STATIC];
+        const double limit = mb_stick_limit(m, force);
         const double excess = held || limit == 0.0 ? INFINITY : -spare / limit;
         if (spare < 0.0 && excess > most) found = force, most = excess;
     }
     return found;
 }
 
-/* Whether a joint that slides has reversed, or is about to: at rest but for rounding, and decelerated. Needs a solution. */
-static bool stiction_stops(const mb_view *m, const int32_t *force, double t, const double *v) {
-    const double direction = stiction_direction(m, force), ahead = direction * mb_joint_rate(m, force, t, v);
-    return ahead < 0.0 ||
-           (direction != 0.0 && ahead <= stiction_still(m, v) && direction * stiction_second(m, force, t) < 0.0);
+/* At rest but for rounding, and decelerated. */
+bool mb_stick_stops(const mb_view *m, const int32_t *force, double t, const double *v) {
+    if (mb_stick_mode(m, force) != MB_SLIPS) return false;
+    const double direction = mb_stick_direction(m, force), ahead = direction * mb_joint_rate(m, force, t, v);
+    return ahead < 0.0 || (ahead <= mb_stick_still(m, v) && direction * mb_stick_second(m, force, t) < 0.0);
 }
 
 int mb_settle_stiction(mb_view *m, double t, const double *q, double *v, bool *changed) {
     *changed = false;
+    if (m->head[MB_JOINT_FRICTIONS] > 0) return mb_settle_sticking(m, t, q, v, changed);
     if (!mb_accelerations(m, t, q, v)) return 0;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n);
-        if (force[MB_FORCE_TYPE] != MB_STICTION || !stiction_stops(m, force, t, v)) continue;
+        if (!mb_has_stick_mode(force) || !mb_stick_stops(m, force, t, v)) continue;
         m->stick.slips[force[MB_FORCE_LAW]] = 0.0;
         *changed = true;
     }
     if (*changed && (!mb_hold_still(m, t, q, v) || !mb_accelerations(m, t, q, v))) return 0;
     /* Each pass releases one joint, which changes the efforts on the others. */
     for (int32_t pass = 0; pass < m->stick.count; pass++) {
-        const int32_t *force = stiction_find_sliding(m, t, v);
+        const int32_t *force = mb_stick_find_sliding(m, t, v);
         if (!force) break;
         const int32_t n = force[MB_FORCE_LAW];
         const double way = m->stick.held[n] != 0.0 ? mb_joint_rate(m, force, t, v) : -m->stick.effort[n];

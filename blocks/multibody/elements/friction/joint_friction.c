@@ -17,7 +17,7 @@
  * has no solution or several: it locks, or is the paradox of Painlevé. Then the passes do not end, and the run does. */
 #include <string.h>
 
-#include "blocks/multibody/kernel/multibody.h"
+#include "blocks/multibody/elements/friction/friction.h"
 
 enum { MB_JOINT_FRICTION_PASSES = 1000 };
 static const double MB_JOINT_FRICTION_TOLERANCE = 1e-13;
@@ -27,7 +27,7 @@ typedef struct {
         width; /* length and width infinite where nothing tilts or turns it */
 } mb_bearing_size;
 
-static const int32_t *joint_friction_record(const mb_view *m, int32_t number) {
+const int32_t *mb_joint_friction_record(const mb_view *m, int32_t number) {
     return m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
 }
 
@@ -73,6 +73,11 @@ static mb_bearing_size joint_friction_size(const mb_view *m, const int32_t *join
     return size;
 }
 
+double mb_joint_friction_lever(const mb_view *m, int32_t number) {
+    const int32_t *joint_friction = mb_joint_friction_record(m, number);
+    return joint_friction_slides(joint_friction) ? 1.0 : joint_friction_size(m, joint_friction).radius;
+}
+
 static double joint_friction_rate(const mb_view *m, int32_t place, int32_t sign, double t, const double *v) {
     double second;
     return sign == 0 ? mb_measure_rate(m, place, t, &second) : sign * v[place];
@@ -92,7 +97,7 @@ static void joint_friction_rates(const mb_view *m, const int32_t *joint_friction
 
 /* The efforts for a load of 1 N. */
 static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
-    const int32_t *joint_friction = joint_friction_record(m, number);
+    const int32_t *joint_friction = mb_joint_friction_record(m, number);
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     double slide, turn;
     joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
@@ -102,7 +107,7 @@ static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double
     m->friction.turn[number] = -share * size.radius * size.radius * turn;
 }
 
-static bool has_joint_friction(const mb_view *m, int32_t number) {
+bool mb_has_joint_friction(const mb_view *m, int32_t number) {
     return m->friction.slide[number] != 0.0 || m->friction.turn[number] != 0.0;
 }
 
@@ -113,7 +118,7 @@ static void joint_friction_push(const mb_view *m, int32_t place, int32_t sign, d
 }
 
 static void joint_friction_add(const mb_view *m, int32_t number, double t, double load, double *joint_force) {
-    const int32_t *joint_friction = joint_friction_record(m, number);
+    const int32_t *joint_friction = mb_joint_friction_record(m, number);
     if (joint_friction_slides(joint_friction))
         joint_friction_push(m, joint_friction[MB_JOINT_FRICTION_SLIDE], joint_friction[MB_JOINT_FRICTION_SLIDE_SIGN], t,
                             load * m->friction.slide[number], joint_force);
@@ -131,8 +136,8 @@ static void joint_friction_push_found(mb_view *m, const int32_t *force, double t
 
 /* How the bearing lies, which all passes share. In a plane it slides along x. */
 static void joint_friction_point(const mb_view *m, int32_t number, double t) {
-    const int32_t *joint_friction = joint_friction_record(m, number), marker = joint_friction[MB_JOINT_FRICTION_MARKER],
-                  middle = joint_friction[MB_JOINT_FRICTION_MIDDLE];
+    const int32_t *joint_friction = mb_joint_friction_record(m, number),
+                  marker = joint_friction[MB_JOINT_FRICTION_MARKER], middle = joint_friction[MB_JOINT_FRICTION_MIDDLE];
     const int z = m->head[MB_PLANAR] && joint_friction[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC ? 0 : 2;
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     mb_joint_friction_frame *frame = &m->friction.frame[number];
@@ -150,7 +155,7 @@ static void joint_friction_point(const mb_view *m, int32_t number, double t) {
 
 /* What of a reaction presses: F_x, F_y, M_x, M_y, M_z in joint axes, about the middle of the bearing. */
 static void joint_friction_reaction(const mb_view *m, int32_t number, double *parts) {
-    const int32_t *joint_friction = joint_friction_record(m, number);
+    const int32_t *joint_friction = mb_joint_friction_record(m, number);
     const mb_joint_friction_frame *frame = &m->friction.frame[number];
     double F[3], N[3];
     mb_reaction(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint_friction[MB_JOINT_FRICTION_MARKER], F, N);
@@ -226,9 +231,16 @@ void mb_respond(mb_view *still, bool on_links, double least) {
     }
 }
 
+void mb_joint_friction_reactions(mb_view *still, double *parts) {
+    joint_friction_wrenches(still);
+    mb_share(still);
+    for (int32_t k = 0; k < still->head[MB_JOINT_FRICTIONS]; k++)
+        joint_friction_reaction(still, k, parts + k * MB_JOINT_FRICTION_PARTS);
+}
+
 /* Response to the friction of a load of 1 N in one joint: v', λ, and the change of the reactions of all joints with friction. */
 static void joint_friction_respond(mb_view *still, int32_t number, double t) {
-    const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = joint_friction_record(still, number);
+    const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = mb_joint_friction_record(still, number);
     still->acceleration = still->friction.acceleration + (int64_t)number * still->nv;
     still->lambda = still->friction.lambda + (int64_t)number * still->row_count;
     memset(still->force, 0, (size_t)still->nv * sizeof(double));
@@ -238,11 +250,7 @@ static void joint_friction_respond(mb_view *still, int32_t number, double t) {
     mb_respond(still, joint_friction[MB_JOINT_FRICTION_REACTION] >= still->link_count, 1.0);
     mb_clear_links(still);
     joint_friction_add(still, number, t, 1.0, still->force);
-    joint_friction_wrenches(still);
-    mb_share(still);
-    for (int32_t k = 0; k < count; k++)
-        joint_friction_reaction(still, k,
-                                still->friction.response + ((int64_t)number * count + k) * MB_JOINT_FRICTION_PARTS);
+    mb_joint_friction_reactions(still, still->friction.response + (int64_t)number * count * MB_JOINT_FRICTION_PARTS);
 }
 
 /* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
@@ -253,7 +261,7 @@ static double joint_friction_pass(mb_view *m, int32_t *whose) {
         double parts[MB_JOINT_FRICTION_PARTS];
         memcpy(parts, m->friction.base + k * MB_JOINT_FRICTION_PARTS, sizeof parts);
         for (int32_t n = 0; n < count; n++) {
-            if (!has_joint_friction(m, n)) continue;
+            if (!mb_has_joint_friction(m, n)) continue;
             const double *response = m->friction.response + ((int64_t)n * count + k) * MB_JOINT_FRICTION_PARTS;
             for (int c = 0; c < MB_JOINT_FRICTION_PARTS; c++) parts[c] += m->friction.load[n] * response[c];
         }
@@ -282,7 +290,7 @@ static void joint_friction_superpose(mb_view *m) {
     double *more = m->step;
     memset(more, 0, (size_t)m->nv * sizeof(double));
     for (int32_t n = 0; n < m->head[MB_JOINT_FRICTIONS]; n++) {
-        if (!has_joint_friction(m, n)) continue;
+        if (!mb_has_joint_friction(m, n)) continue;
         const double load = m->friction.load[n], *response = m->friction.acceleration + (int64_t)n * m->nv;
         const double *lambda = m->friction.lambda + (int64_t)n * m->row_count;
         for (int32_t k = 0; k < m->nv; k++) more[k] += load * response[k];
@@ -306,7 +314,11 @@ bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
         joint_friction_reaction(m, k, base);
         m->friction.load[k] = joint_friction_load(m, k, base);
         joint_friction_unit_efforts(m, k, t, v);
-        any = any || has_joint_friction(m, k);
+        any = any || mb_has_joint_friction(m, k);
+    }
+    if (m->stick.count > 0) {
+        mb_set_dry_efforts(m);
+        any = true;
     }
     if (!any) return true;
     if (m->row_count == 0) { /* the recursion of a tree has left no factors */
@@ -315,9 +327,11 @@ bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
         if (!mb_factor(m)) return false;
     }
     for (int32_t k = 0; k < count; k++)
-        if (has_joint_friction(m, k)) joint_friction_respond(&still, k, t);
+        if (mb_has_joint_friction(m, k)) joint_friction_respond(&still, k, t);
+    if (m->stick.count > 0) mb_eliminate_sticking(m, &still, t);
     if (!joint_friction_find_loads(m)) return false;
     joint_friction_superpose(m);
+    if (m->stick.count > 0) mb_add_sticking(m);
     return true;
 }
 
@@ -328,7 +342,7 @@ static bool joint_friction_check(const bl_block *b, const int32_t *force, mb_tal
 }
 
 static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
-    const int32_t *record = joint_friction_record(m, force[MB_FORCE_LAW]);
+    const int32_t *record = mb_joint_friction_record(m, force[MB_FORCE_LAW]);
     const double *p = m->p + record[MB_JOINT_FRICTION_P];
     const bool planar = m->head[MB_PLANAR] != 0,
                guide = planar && record[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC;
@@ -343,7 +357,7 @@ static double joint_friction_loss(mb_view *m, const int32_t *force, double t, co
     const int32_t number = force[MB_FORCE_LAW];
     const double load_found = m->friction.load[number];
     double slide, turn;
-    joint_friction_rates(m, joint_friction_record(m, number), t, v, &slide, &turn);
+    joint_friction_rates(m, mb_joint_friction_record(m, number), t, v, &slide, &turn);
     return -(load_found * m->friction.slide[number]) * slide - load_found * m->friction.turn[number] * turn;
 }
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .... import _contract as contract
-from ....errors import DiagramError
-from ...core._ports import Parameter, parameter
-from ..joints._joint import Joint
-from ..system._parts import Parts
-from ..system._reading import read_not_negative, read_positive, suggest_keywords
-from ._element import Element, Output, power
-from ._joint_friction import JointFriction, make_joint_friction
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...joints._joint import Joint
+from ...system._parts import Parts
+from ...system._reading import read_not_negative, read_positive, suggest_keywords
+from .._element import Element, Output, power
+from ._joint_friction import SMOOTHING_SPEED, JointFriction, make_joint_friction
+from ._joint_stiction import JointStiction
 from ._stiction import Stiction
 
 if TYPE_CHECKING:
-    from ..equations._loads import LoadState
-    from ..equations._shapes import Shapes
-    from ..plant._tables import Tables
+    from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
+    from ...plant._tables import Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +88,6 @@ class Friction(Element):
         at.push_scalar(items, -(self.viscous * v + dry))
 
 
-_SMOOTHING_SPEED = 1e-3
-
-
 class FrictionMethods(Parts):
     """Adds friction to joints."""
 
@@ -108,15 +106,15 @@ class FrictionMethods(Parts):
         static: float | None = None,
         middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
-    ) -> Friction | Stiction | JointFriction:
+    ) -> Friction | Stiction | JointFriction | JointStiction:
         """Add friction to a joint: with given efforts, or from its reaction by a `coefficient`.
 
         With given efforts it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
         smoothing_speed)); see `Friction`. With `static`, the joint sticks; see `Stiction`. With a
         coefficient, and the size of its bearing, it is Coulomb's, from the reaction of a revolute,
-        prismatic or cylindrical joint; see `JointFriction`.
+        prismatic or cylindrical joint; see `JointFriction`, and with `static` `JointStiction`.
         Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
-        normal load) and ``power_loss``.
+        normal load) and ``power_loss``. With `static` there is also ``sticks``.
 
         Parameters
         ----------
@@ -132,10 +130,11 @@ class FrictionMethods(Parts):
         smoothing_speed
             Speed at which dry friction reaches 76 %: that of the coordinate, in m/s or rad/s; with
             a coefficient that of the surfaces, in m/s. 1e-3 by default. With 0 the joint sticks, up
-            to `static` or, without that, `coulomb`.
+            to `static` or, without that, `coulomb` or `coefficient`.
         static
-            Largest effort with which the joint sticks, at least `coulomb`, in N or N m.
-            Dry friction is then not smoothed.
+            Largest effort with which the joint sticks, at least `coulomb`, in N or N m; with a
+            coefficient, the largest coefficient with which a revolute or prismatic joint
+            sticks, at least `coefficient`. Dry friction is then not smoothed.
         middle
             Marker at the middle of the bearing of a sliding joint: the second for a block
             on a rail, the first for a rod in a bush.
@@ -143,16 +142,20 @@ class FrictionMethods(Parts):
             From 0; the only one of the joint if not given.
         """
         self._check_name(name)
-        smooth = _SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
+        if static is not None and smoothing_speed:
+            raise DiagramError(
+                f"`{name}` has `static` friction, with which the joint sticks, and a "
+                f"`smoothing_speed`, with which it creeps: leave one of them out."
+            )
         if coefficient is not None:
-            if viscous or coulomb or coordinate is not None or static is not None:
+            if viscous or coulomb or coordinate is not None:
                 raise DiagramError(
                     f"`{name}` has a `coefficient`: it follows from the reaction of the joint and "
-                    f"acts on all its coordinates. Add viscous, coulomb, static or coordinate as "
+                    f"acts on all its coordinates. Add viscous, coulomb or coordinate as "
                     f"friction of another name."
                 )
             return make_joint_friction(
-                self, name, joint, coefficient, diameter, length, smooth, middle
+                self, name, joint, coefficient, diameter, length, smoothing_speed, static, middle
             )
         if diameter is not None or length is not None:
             raise DiagramError(
@@ -162,14 +165,10 @@ class FrictionMethods(Parts):
         damping = read_not_negative(name, "viscous", viscous)
         dry = read_not_negative(name, "coulomb", coulomb)
         place = self._find_coordinate(name, joint, coordinate)
-        if static is None and smooth != 0.0:
+        if static is None and smoothing_speed != 0.0:
+            smooth = SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
             speed = read_positive(name, "smoothing_speed", smooth)
             return self._add(Friction(name, joint, place, damping, dry, speed))
-        if smoothing_speed:
-            raise DiagramError(
-                f"`{name}` has `static` friction, with which the joint sticks, and a "
-                f"`smoothing_speed`, with which it creeps: leave one of them out."
-            )
         limit = dry if static is None else read_not_negative(name, "static", static)
         if limit < dry:
             raise DiagramError(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .... import _contract as contract
-from ...core._ports import Parameter, parameter
-from ..joints._joint import Joint
-from ._element import Element, Output, power
+from ..... import _contract as contract
+from ....core._ports import Parameter, parameter
+from ...joints._joint import Joint
+from .._element import Element, Output, power
 
 if TYPE_CHECKING:
-    from ..equations._loads import LoadState
-    from ..equations._shapes import Shapes
-    from ..plant._tables import Tables
+    from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
+    from ...plant._tables import Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)

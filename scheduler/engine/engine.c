@@ -105,6 +105,12 @@ int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor
     return BL_OK;
 }
 
+int bl_run_minor(bl_engine *e, const bl_program *program, double t) {
+    if (!program->is_plain) return bl_run_program(e, program, t, true);
+    if (program->calls.call_count == 0) return BL_OK;
+    return run_calls(e, program->calls.calls, program->calls.call_count, t);
+}
+
 static bool all_finite(const double *values, int64_t count) {
     double sum = 0.0; /* 0 · x is 0 if x is finite and NaN otherwise */
     for (int64_t i = 0; i < count; i++) sum += 0.0 * values[i];
@@ -215,7 +221,7 @@ void bl_follow_inputs(bl_engine *e, double t) {
 int bl_evaluate_minor(bl_engine *e, double t) {
     bl_follow_inputs(e, t);
     if (e->followed) bl_coupling_follow(e, t);
-    return bl_run_program(e, &e->minor, t, true);
+    return bl_run_minor(e, &e->minor, t);
 }
 
 /* Under error control crossing functions are those of the last stage: blocks whose outputs are constant are evaluated too. */
@@ -223,7 +229,7 @@ int bl_evaluate_stage(bl_engine *e, double t) {
     if (e->decision != BL_KEEP || e->relative_tolerance > 0.0) return bl_evaluate_minor(e, t);
     bl_follow_inputs(e, t);
     if (e->followed) bl_coupling_follow(e, t);
-    return bl_run_program(e, &e->stage_program, t, true);
+    return bl_run_minor(e, &e->stage_program, t);
 }
 
 int bl_evaluate_derivatives(bl_engine *e, double t) {

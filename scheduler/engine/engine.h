@@ -52,6 +52,7 @@ typedef struct {
     bl_calls calls;
     bl_item *items;
     int64_t item_count;
+    bool is_plain; /* only calls, none of them guarded */
 } bl_program;
 
 /* An algebraic loop: `body` computes, from the values in the `tear` slots, new values in the same slots. */
@@ -226,6 +227,16 @@ typedef struct {
     double value, first, second;
 } bl_polynomial;
 
+/* A block whose crossing functions depend on the rates of change of its inputs. */
+typedef struct {
+    bl_block *block;
+    bl_operation predict;
+    int (*stays)(const bl_block *b, double t, const struct bl_course *course);
+    int64_t first; /* its first input among those of all such blocks */
+    double **u1; /* pointers to the rates of each port */
+    int32_t guard;
+} bl_rated;
+
 /* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
    what happens there. Also saved: the ticks until modes are predicted again (rates.c). */
 enum { BL_OPEN_START, BL_OPEN_LENGTH, BL_OPEN_PART, BL_OPEN_KIND, BL_OPEN_DOUBT, BL_OPEN_FIELDS };
@@ -264,9 +275,8 @@ struct bl_engine {
     bl_block **settling; /* blocks that note what they have reached before it */
     bl_block **timed; /* blocks with instants that are known in advance */
     bl_block **ticking; /* blocks with events at ticks: `tick_event` */
-    bl_block **rated; /* blocks whose crossing functions depend on the rates of change of their inputs, */
-    double ***rated_u1, ***rated_u1_high; /* these rates of each, or bounds of them: pointers to parts of */
-    double *rate_low, *rate_high; /* rated_width values, those of all their inputs, at */
+    bl_rated *rated; /* blocks whose crossing functions depend on the rates of change of their inputs: */
+    double *input_rates; /* rated_width values, those of all their inputs, at */
     const double **rated_inputs;
     double *rate_start, *rate_middle; /* these inputs at the start of a step, and at rate_part of it */
     int64_t rated_width;
@@ -370,6 +380,8 @@ int bl_check_record(bl_engine *e, const bl_record *record);
 int bl_record_row(bl_engine *e, bl_record *record);
 /* Runs a program of outputs; `minor` evaluations do not check whether calls are due. */
 int bl_run_program(bl_engine *e, const bl_program *program, double t, bool minor);
+/* The same in a minor evaluation. */
+int bl_run_minor(bl_engine *e, const bl_program *program, double t);
 bool bl_is_hit(const bl_engine *e, int32_t rate);
 /* Integrates the continuous states over h, from the signals at t, and projects them at `end`: t + h, counted from the tick. */
 int bl_advance_states(bl_engine *e, double t, double h, double end);
@@ -445,7 +457,10 @@ int bl_run_crossings(bl_engine *e, bl_block *b, double t);
 /* Evaluates the crossing functions that outputs do not evaluate, or decides their modes. */
 int bl_run_apart(bl_engine *e, double t);
 /* Crossing functions of inactive subsystems are 0. */
-void bl_clear_inactive(bl_engine *e);
+void bl_clear_guarded(bl_engine *e);
+static inline void bl_clear_inactive(bl_engine *e) {
+    if (e->guard_count > 0) bl_clear_guarded(e);
+}
 /* Lets blocks note what they have reached at t, where a step has ended. */
 int bl_settle_blocks(bl_engine *e, double t);
 /* Decides all modes at t and changes the states of blocks, until nothing changes; outputs are then those right after the event. */

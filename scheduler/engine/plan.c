@@ -613,6 +613,11 @@ static int load_entries(bl_loader *l, const int32_t *entries, int64_t n, int kin
         }
         program->items[program->item_count++] = item;
     }
+    program->is_plain = true;
+    for (int64_t k = 0; k < program->item_count; k++)
+        if (program->items[k].type != BL_ITEM_CALLS) program->is_plain = false;
+    for (int64_t k = 0; k < program->calls.segment_count; k++)
+        if (program->calls.segments[k].guard >= 0) program->is_plain = false;
     return BL_OK;
 }
 
@@ -937,24 +942,24 @@ static int load_input_rates(bl_loader *l) {
     bl_engine *e = l->e;
     int64_t at = 0;
     for (int32_t n = 0; n < e->rated_count; n++)
-        for (int32_t k = 0; k < e->rated[n]->u_count; k++) e->rated_width += e->rated[n]->u_width[k];
+        for (int32_t k = 0; k < e->rated[n].block->u_count; k++) e->rated_width += e->rated[n].block->u_width[k];
     if (e->rated_count == 0) return BL_OK;
     REQUIRE(e->rated_width <= LARGEST_VALUES, "it has too many crossing functions");
-    TRY(allocate(l, e->rated_count, sizeof(double **), &e->rated_u1));
-    TRY(allocate(l, e->rated_count, sizeof(double **), &e->rated_u1_high));
-    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_low));
-    TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_high));
+    TRY(allocate(l, e->rated_width, sizeof(double), &e->input_rates));
     TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_start));
     TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_middle));
     TRY(allocate(l, e->rated_width, sizeof(double *), &e->rated_inputs));
     TRY(allocate(l, 2 * e->layout.states + e->layout.signals + e->crossing_count, sizeof(double), &e->rate_work));
     for (int32_t n = 0; n < e->rated_count; n++) {
-        const bl_block *b = e->rated[n];
-        TRY(allocate(l, b->u_count, sizeof(double *), &e->rated_u1[n]));
-        TRY(allocate(l, b->u_count, sizeof(double *), &e->rated_u1_high[n]));
+        bl_rated *r = &e->rated[n];
+        const bl_block *b = r->block;
+        TRY(allocate(l, b->u_count, sizeof(double *), &r->u1));
+        r->first = at;
+        r->predict = e->kernels[b->index]->predict;
+        r->stays = e->kernels[b->index]->stays;
+        r->guard = e->block_guard[b->index];
         for (int32_t k = 0; k < b->u_count; k++) {
-            e->rated_u1[n][k] = e->rate_low + at;
-            e->rated_u1_high[n][k] = e->rate_high + at;
+            r->u1[k] = e->input_rates + at;
             for (int32_t i = 0; i < b->u_width[k]; i++) e->rated_inputs[at++] = b->u[k] + i;
         }
     }
@@ -980,7 +985,7 @@ static int locate_block(bl_loader *l, int32_t block, bool *seen) {
     e->crossing_count += count;
     e->located[e->located_count++] = b;
     if (kernel->crossings) e->apart[e->apart_count++] = b;
-    if (kernel->crossings && kernel->input_rates) e->rated[e->rated_count++] = b;
+    if (kernel->crossings && kernel->input_rates) e->rated[e->rated_count++].block = b;
     return BL_OK;
 }
 
@@ -1000,7 +1005,7 @@ static int load_events(bl_loader *l) {
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->eventful));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->settling));
     TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->timed));
-    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->rated));
+    TRY(allocate(l, e->block_count, sizeof(bl_rated), &e->rated));
     for (int64_t k = 0; k < n; k++) {
         REQUIRE(blocks[k] >= 0 && blocks[k] < e->block_count, "events are located of no block");
         TRY(locate_block(l, blocks[k], seen));

@@ -23,6 +23,10 @@ static int gain_check(const bl_block *b) {
 static int gain_output(bl_block *b, double t) {
     (void)t;
     const int32_t stride = b->p_count > 1;
+    if (b->y_width[0] == 1) { /* as a rule */
+        b->y[0][0] = b->p[0] * b->u[0][0];
+        return BL_OK;
+    }
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = b->p[k * stride] * b->u[0][k];
     return BL_OK;
 }

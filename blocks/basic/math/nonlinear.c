@@ -2,6 +2,7 @@
  * value for every element: parameter j of element k is p[j * n + k * (n > 1)]. */
 #include <math.h>
 
+#include "blocks/core/kernel/course.h"
 #include "blocks/core/kernel/kernel.h"
 
 static int nonlinear_fits(const bl_block *b, int32_t parameters) {
@@ -173,11 +174,12 @@ static int rate_limiter_predict(bl_block *b, double t) {
     }
     return BL_OK;
 }
-static int rate_limiter_stays(const bl_block *b, double t, const double *const *low, const double *const *high) {
+static int rate_limiter_stays(const bl_block *b, double t, const bl_course *course) {
     for (int32_t k = 0; k < b->y_width[0]; k++) {
         const rate_limiter_window w = rate_limiter_at(b, k, t);
-        const double mode = b->modes.mode[k], slowest = low[0][k], fastest = high[0][k],
-                     near = NONLINEAR_CONTACT * b->dt;
+        const double mode = b->modes.mode[k], near = NONLINEAR_CONTACT * b->dt;
+        double slowest = 0.0, fastest = 0.0;
+        bl_bound_rate(course, k, w.v, &slowest, &fastest);
         if (mode == 0.0 && !(fastest < w.rising && slowest > -w.falling)) return 0;
         if (mode == 0.0) continue;
         /* The way to u now, and at least at the start of the step. */
@@ -190,6 +192,14 @@ static int rate_limiter_stays(const bl_block *b, double t, const double *const *
     return 1;
 }
 static int rate_limiter_output(bl_block *b, double t) {
+    const double *mode = b->modes.mode;
+    if (b->y_width[0] == 1 && mode && *b->modes.decision == BL_KEEP && b->z[0] != 0.0) { /* as a rule, in every stage */
+        const double since = t - b->z[1], span = since < 1.5 * b->dt ? since : b->dt;
+        b->y[0][0] = mode[0] == 0.0  ? b->u[0][0]
+                     : mode[0] > 0.0 ? b->z[2] + rate_limiter_reach(b->p[0], span)
+                                     : b->z[2] - rate_limiter_reach(b->p[1], span);
+        return BL_OK;
+    }
     for (int32_t k = 0; k < b->y_width[0]; k++) b->y[0][k] = rate_limiter_next(b, k, t);
     return BL_OK;
 }
@@ -255,33 +265,40 @@ static int backlash_predict(bl_block *b, double t) {
     }
     return BL_OK;
 }
-static int backlash_stays(const bl_block *b, double t, const double *const *slowest, const double *const *fastest) {
+static int backlash_stays(const bl_block *b, double t, const bl_course *course) {
     (void)t;
     for (int32_t k = 0; k < b->z_count; k++) {
-        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], z = b->z[k], mode = b->modes.mode[k];
-        const double to_high = b->u[0][k] + half - z, to_low = z - (b->u[0][k] - half);
-        const double down = slowest[0][k], up = fastest[0][k];
+        const double u = b->u[0][k], mode = b->modes.mode[k];
+        double down = 0.0, up = 0.0;
+        bl_bound_rate(course, k, u, &down, &up);
+        if (mode > 0.0 ? up < 0.0 : mode < 0.0 && down > 0.0) continue;
+        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0];
+        const double to_high = u + half - b->z[k], to_low = b->z[k] - (u - half);
+        const double way = b->dt * (up > -down ? up : -down) * (1.0 + NONLINEAR_CONTACT);
+        if (mode == 0.0 && to_high > way && to_low > way) continue;
         const int stands = down == 0.0 && up == 0.0; /* then y is the same in contact and free */
-        if (mode != 0.0) {
-            if (!(mode > 0.0 ? up < 0.0 || (stands && to_high == 0.0) : down > 0.0 || (stands && to_low == 0.0)))
-                return 0;
-            continue;
-        }
+        if (mode != 0.0 && stands && (mode > 0.0 ? to_high : to_low) == 0.0) continue;
+        if (mode != 0.0) return 0;
         /* Free now, and surely at the start of the step. */
-        const double near = NONLINEAR_CONTACT * b->dt * fmax(fabs(down), fabs(up));
+        const double near = NONLINEAR_CONTACT * b->dt * (up > -down ? up : -down);
         if (!(to_high > 0.0 && to_low > 0.0)) return 0;
-        if (down < 0.0 && !(to_high - b->dt * fmax(up, 0.0) > near)) return 0;
-        if (up > 0.0 && !(to_low + b->dt * fmin(down, 0.0) > near)) return 0;
+        if (down < 0.0 && !(to_high - b->dt * (up > 0.0 ? up : 0.0) > near)) return 0;
+        if (up > 0.0 && !(to_low + b->dt * (down < 0.0 ? down : 0.0) > near)) return 0;
     }
     return 1;
 }
 static int backlash_output(bl_block *b, double t) {
     (void)t;
-    const int keeps = b->modes.mode && *b->modes.decision == BL_KEEP;
-    for (int32_t k = 0; k < b->z_count; k++) {
-        const double half = 0.5 * b->p[b->p_count > 2 ? k : 0], mode = keeps ? b->modes.mode[k] : 0.0;
-        if (!keeps) b->y[0][k] = backlash_next(b, k);
-        else b->y[0][k] = mode > 0.0 ? b->u[0][k] + half : mode < 0.0 ? b->u[0][k] - half : b->z[k];
+    const double *mode = b->modes.mode, *u = b->u[0], *z = b->z, *p = b->p;
+    const int32_t s = b->p_count > 2;
+    double *y = b->y[0];
+    if (!mode || *b->modes.decision != BL_KEEP) {
+        for (int32_t k = 0; k < b->z_count; k++) y[k] = backlash_next(b, k);
+    } else if (b->z_count == 1) { /* as a rule, in every stage */
+        y[0] = mode[0] == 0.0 ? z[0] : u[0] + (mode[0] > 0.0 ? 0.5 : -0.5) * p[0];
+    } else {
+        for (int32_t k = 0; k < b->z_count; k++)
+            y[k] = mode[k] == 0.0 ? z[k] : u[k] + (mode[k] > 0.0 ? 0.5 : -0.5) * p[k * s];
     }
     return BL_OK;
 }

@@ -76,6 +76,7 @@ typedef enum {
 } bl_status;
 
 typedef struct bl_block bl_block;
+struct bl_course;
 
 typedef enum {
     BL_OP_INIT,
@@ -211,11 +212,11 @@ typedef struct {
     int (*needs_ticks)(const bl_block *b);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
     /* 1: its crossing functions depend on the rates of change of its inputs. `predict` then decides modes without, as they are if inputs
-       go on as the block expects. `stays` is asked at t, the end of a step of length b->dt: whether, if the rates were between `low` and
-       `high` in it, the block would surely have decided so at its start, and its mode surely still holds. */
+       go on as the block expects. `stays` is called at t, the end of a step of length b->dt: whether, for inputs that varied so in it
+       (course.h), the block would surely have decided so at its start, and its mode surely still holds. */
     int input_rates;
     bl_operation predict;
-    int (*stays)(const bl_block *b, double t, const double *const *low, const double *const *high);
+    int (*stays)(const bl_block *b, double t, const struct bl_course *course);
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */

@@ -100,14 +100,14 @@ int bl_run_apart(bl_engine *e, double t) {
 
 static int evaluate_crossings(bl_engine *e, double t) {
     bl_follow_inputs(e, t);
-    const int status = bl_run_program(e, &e->crossing_program, t, true);
+    const int status = bl_run_minor(e, &e->crossing_program, t);
     return status == BL_OK && e->apart_count > 0 ? bl_run_apart(e, t) : status;
 }
 
 /* The blocks of an inactive subsystem are not evaluated. What their crossing functions were last, perhaps in a step that failed or
    with frozen modes, must not be taken for a crossing. */
-void bl_clear_inactive(bl_engine *e) {
-    for (int32_t n = 0; n < e->located_count && e->guard_count > 0; n++) {
+void bl_clear_guarded(bl_engine *e) {
+    for (int32_t n = 0; n < e->located_count; n++) {
         const bl_block *b = e->located[n];
         if (!bl_active(e, e->block_guard[b->index]))
             memset(b->modes.crossing, 0, (size_t)b->crossing_count * sizeof(double));
@@ -564,16 +564,16 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
    modes are decided by the rates. */
 static int integrate_predicted(bl_engine *e, double t, double h) {
     const size_t size = (size_t)e->layout.states * sizeof(double);
-    double taken = 0.0;
     int status = bl_predict_modes(e, t);
     bl_clear_inactive(e);
     e->decision = BL_KEEP;
     if (status == BL_OK) status = bl_evaluate_derivatives(e, t);
     memcpy(e->step_start, e->x, size);
-    if (status == BL_OK) status = bl_step_fixed(e, t, h, &taken);
+    if (status == BL_OK) status = bl_integrate_explicit(e, t, h);
     const bool is_finite = status == BL_OK && bl_all_finite(e->x, e->layout.states);
-    if (is_finite) status = bl_run_program(e, &e->crossing_program, t + h, true);
-    for (int32_t n = 0; n < e->apart_count && status == BL_OK && is_finite; n++)
+    if (is_finite) status = bl_run_minor(e, &e->crossing_program, t + h);
+    const int32_t others = e->apart_count - e->rated_count; /* apart, but without rates */
+    for (int32_t n = 0; others > 0 && n < e->apart_count && status == BL_OK && is_finite; n++)
         if (!e->kernels[e->apart[n]->index]->input_rates) status = bl_run_crossings(e, e->apart[n], t + h);
     if (status == BL_OK && is_finite && judge_crossings(e) == WITHIN && bl_prediction_holds(e, t + h, h)) {
         e->decision = BL_DECIDE;

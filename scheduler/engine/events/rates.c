@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "blocks/core/kernel/course.h"
 #include "scheduler/engine/solvers/solver.h"
 
 static const double RATE_REACH = 0x1p-10; /* of a tick: half the difference that gives the rate of change of an input */
@@ -19,11 +20,9 @@ static int probe_inputs(bl_engine *e, double t, double offset, double weight, co
                         const double *slope) {
     for (int64_t i = 0; i < e->layout.states; i++) e->x[i] = start[i] + offset * slope[i];
     bl_follow_inputs(e, t + offset);
-    const int status = bl_run_program(e, &e->crossing_program, t + offset, true);
-    for (int32_t n = 0; n < e->rated_count; n++)
-        for (int32_t k = 0; k < e->rated[n]->u_count; k++)
-            for (int32_t i = 0; i < e->rated[n]->u_width[k]; i++)
-                e->rated_u1[n][k][i] = (weight < 0.0 ? 0.0 : e->rated_u1[n][k][i]) + weight * e->rated[n]->u[k][i];
+    const int status = bl_run_minor(e, &e->crossing_program, t + offset);
+    for (int64_t i = 0; i < e->rated_width; i++)
+        e->input_rates[i] = (weight < 0.0 ? 0.0 : e->input_rates[i]) + weight * *e->rated_inputs[i];
     return status;
 }
 
@@ -59,9 +58,10 @@ static int find_input_rates(bl_engine *e, double t, bool is_ready) {
 int bl_cross_rated(bl_engine *e, double t, bool is_ready) {
     int status = find_input_rates(e, t, is_ready);
     for (int32_t n = 0; n < e->rated_count && status == BL_OK; n++) {
-        e->rated[n]->u1 = (const double *const *)e->rated_u1[n];
-        status = bl_run_crossings(e, e->rated[n], t);
-        e->rated[n]->u1 = NULL;
+        bl_block *b = e->rated[n].block;
+        b->u1 = (const double *const *)e->rated[n].u1;
+        status = bl_run_crossings(e, b, t);
+        b->u1 = NULL;
     }
     return status;
 }
@@ -72,57 +72,38 @@ bool bl_can_predict(bl_engine *e, double h) {
     return *doubt == 0.0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows && !bl_has_solver_memory(e);
 }
 
-/* Adds `weight` times the inputs to `values`, or to zeros. */
-static void add_inputs(const bl_engine *e, double weight, bool is_first, double *values) {
-    for (int64_t i = 0; i < e->rated_width; i++)
-        values[i] = (is_first ? 0.0 : values[i]) + weight * *e->rated_inputs[i];
-}
-
 int bl_predict_modes(bl_engine *e, double t) {
     int status = BL_OK;
     memcpy(e->rate_work + 2 * e->layout.states, e->signals, (size_t)e->layout.signals * sizeof(double));
-    add_inputs(e, 1.0, true, e->rate_start);
+    for (int64_t i = 0; i < e->rated_width; i++) e->rate_start[i] = *e->rated_inputs[i];
     e->rate_part = 0.0;
     e->notes_inputs = true;
-    for (int32_t n = 0; n < e->apart_count && status == BL_OK; n++) {
-        bl_block *b = e->apart[n];
-        const bl_operation predict = e->kernels[b->index]->predict;
-        if (!predict) status = bl_run_crossings(e, b, t);
-        else if (bl_active(e, e->block_guard[b->index])) status = predict(b, t);
-    }
+    for (int32_t n = 0; e->apart_count > e->rated_count && n < e->apart_count && status == BL_OK; n++)
+        if (!e->kernels[e->apart[n]->index]->input_rates) status = bl_run_crossings(e, e->apart[n], t);
+    for (const bl_rated *r = e->rated, *end = r + e->rated_count; r != end && status == BL_OK; r++)
+        if (bl_active(e, r->guard)) status = r->predict(r->block, t);
     return status;
 }
 
 void bl_note_inputs(bl_engine *e, double part, double weight) {
-    add_inputs(e, weight, e->rate_part == 0.0, e->rate_middle);
+    double *middle = e->rate_middle;
+    if (e->rate_part == 0.0)
+        for (int64_t i = 0; i < e->rated_width; i++) middle[i] = weight * *e->rated_inputs[i];
+    else
+        for (int64_t i = 0; i < e->rated_width; i++) middle[i] += weight * *e->rated_inputs[i];
     e->rate_part = part;
 }
 
-/* Bounds of the rate of an input by three of its values: rates change linearly, or by up to twice as much again. */
-static void bound_rate(double error, const double u[3], double part, double h, double *low, double *high) {
-    const double first = (u[1] - u[0]) / (part * h), second = (u[2] - u[1]) / ((1.0 - part) * h), bend = second - first,
-                 start = first - bend * part, end = second + bend * (1.0 - part);
-    const double size = fabs(u[0]) > fabs(u[2]) ? fabs(u[0]) : fabs(u[2]),
-                 margin = fabs(end - start) + error * size / (0.25 * h);
-    const bool is_constant = u[0] == u[1] && u[1] == u[2];
-    *low = is_constant ? 0.0 : (start < end ? start : end) - margin;
-    *high = is_constant ? 0.0 : (start < end ? end : start) + margin;
-}
-
 bool bl_prediction_holds(bl_engine *e, double t, double h) {
-    const double error = e->loop_count > 0 ? INPUT_LOOP_ERROR : INPUT_ROUNDING;
+    const double part = e->rate_part, error = e->loop_count > 0 ? INPUT_LOOP_ERROR : INPUT_ROUNDING;
     e->notes_inputs = false;
-    if (e->rate_part == 0.0) return false;
-    for (int64_t i = 0; i < e->rated_width; i++) {
-        const double u[3] = {e->rate_start[i], e->rate_middle[i], *e->rated_inputs[i]};
-        bound_rate(error, u, e->rate_part, h, &e->rate_low[i], &e->rate_high[i]);
-    }
-    for (int32_t n = 0; n < e->rated_count; n++) {
-        const bl_block *b = e->rated[n];
-        if (bl_active(e, e->block_guard[b->index]) &&
-            !e->kernels[b->index]->stays(b, t, (const double *const *)e->rated_u1[n],
-                                         (const double *const *)e->rated_u1_high[n]))
-            return false;
+    if (part == 0.0) return false;
+    bl_course course = {
+        .part = part, .first = 1.0 / (part * h), .second = 1.0 / (h - part * h), .noise = 4.0 * error / h};
+    for (const bl_rated *r = e->rated, *end = r + e->rated_count; r != end; r++) {
+        course.start = e->rate_start + r->first;
+        course.middle = e->rate_middle + r->first;
+        if (bl_active(e, r->guard) && !r->stays(r->block, t, &course)) return false;
     }
     return true;
 }

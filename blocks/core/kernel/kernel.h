@@ -209,6 +209,8 @@ typedef struct {
     /* Whether ticks change what a block of continuous rate computes, after the first one, other than through its inputs and its events. If
        not given, `update` does, unless `event` stands for it. */
     int (*needs_ticks)(const bl_block *b);
+    /* After an event, for a block that does not need all ticks: whether the next one changes it. */
+    int (*needs_next_tick)(bl_block *b, double t);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
     /* 1: its crossing functions depend on the rates of change of its inputs. `predict` then decides modes without, as they are if inputs
        go on as the block expects. `stays` is asked at t, the end of a step of length b->dt: whether, if the rates were between `low` and

@@ -15,8 +15,8 @@
  *
  *   exit_initialization     called when all outputs at the start are known, so that initialization ends with consistent
  *                           inputs; the outputs are then evaluated again, unless it returns BL_UNCHANGED
- *   save, restore           for a kernel with state outside the engine: save the complete state to one of BL_SNAPSHOTS
- *                           snapshots and restore it, which rolls back a step
+ *   save, restore           for a kernel with state outside the engine that `advance` or `project` changes: save the complete state to
+ *                           one of BL_SNAPSHOTS snapshots and restore it, which rolls back a step
  *   accept_step             for a member of a coupling: called before any member advances, while u still has its values at t
  *   energy                  for a mechanism: kinetic and potential energy in J at its present state, with no effect on the block
  *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
@@ -201,6 +201,7 @@ typedef struct {
     bl_operation check_parameters;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    int project_reads_inputs; /* 1: `project` reads inputs, which are then evaluated at the end of the step */
     int32_t (*crossing_count)(const bl_block *b); /* after `check`; negative: too many to be counted */
     bl_operation crossings, settle, event, tick_event;
     double (*next_instant)(const bl_block *b, double t);

@@ -53,6 +53,8 @@ class AbstractBlock:
     integrates that rate, from the value that the input has at the start of the step."""
     can_roll_back: bool = True
     """Whether it can go back to the start of such a step."""
+    can_repeat_states: bool = True
+    """Whether a step of its continuous states can be repeated."""
     takes_any_step: bool = True
     """Whether such a step may be shorter than the one before."""
     stiff: ClassVar[tuple[str, str] | None] = None

@@ -601,6 +601,13 @@ static int state_machine_needs_ticks(const bl_block *b) {
     return 0;
 }
 
+/* A transition that is enabled after a tick, or that waits for an edge, is taken at the next tick. */
+static int state_machine_needs_next_tick(bl_block *b, double t) {
+    machine_view m;
+    machine_open(b, b->z, t, &m);
+    return !stays(&m);
+}
+
 const bl_kernel bl_kernels_state_machine[] = {
     {.name = "state_machine",
      .check = state_machine_check,
@@ -612,6 +619,7 @@ const bl_kernel bl_kernels_state_machine[] = {
      .crossings = state_machine_crossings,
      .event = state_machine_event,
      .needs_ticks = state_machine_needs_ticks,
+     .needs_next_tick = state_machine_needs_next_tick,
      .remembers = 1}, /* `during`, emitted events and chains of transitions take effect at ticks */
     {.name = 0},
 };

@@ -40,9 +40,10 @@ class EngineFmu(NativeBlock, ExternalBlock):
         self.description, self.interface, self.options = description, interface, options
         self.external_name = f"the FMU `{description.archive.path.name}`"
         flags = self.flags = interface_of(description)
-        self.can_roll_back = bool(flags.canGetAndSetFMUstate)
+        self.can_save = bool(flags.canGetAndSetFMUstate)
+        self.can_roll_back = self._can_roll_back()
         self.takes_any_step = bool(getattr(flags, "canHandleVariableCommunicationStepSize", True))
-        self.can_serialize = self.can_roll_back and bool(flags.canSerializeFMUstate)
+        self.can_serialize = self.can_save and bool(flags.canSerializeFMUstate)
         self.is_fmi3 = description.version.startswith("3")
         interpolates = getattr(flags, "canInterpolateInputs", False)
         self.interpolates = bool(interpolates) and not self.is_fmi3
@@ -71,7 +72,7 @@ class EngineFmu(NativeBlock, ExternalBlock):
             contract.HOST_HEAD,
             {
                 contract.HOST_FLAGS: (
-                    contract.HOST_CAN_SAVE * self.can_roll_back
+                    contract.HOST_CAN_SAVE * self.can_save
                     + contract.HOST_CAN_SERIALIZE * self.can_serialize
                     + contract.HOST_CAN_INTERPOLATE * self.interpolates
                     + contract.HOST_NEEDS_TOOL * bool(flags.needsExecutionTool)
@@ -116,6 +117,9 @@ class EngineFmu(NativeBlock, ExternalBlock):
         """The names of all values, in the order of the records."""
         groups = [*self.interface.inputs, *self.interface.outputs, *self.interface.parameters]
         return [name for group in groups for s in group.scalars for name in s.element_names]
+
+    def _can_roll_back(self) -> bool:
+        return self.can_save
 
     def _kernel(self) -> str:
         return f"fmu{3 if self.is_fmi3 else 2}{'_rollback' * self.can_roll_back}"

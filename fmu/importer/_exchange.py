@@ -35,6 +35,11 @@ class ExchangeFmu(EngineFmu):
     ) -> None:
         super().__init__(description, interface, input_values, options)
         self.state_names = tuple(_list_states(description))
+        # What it notes in CompletedIntegratorStep is part of its state.
+        self.can_repeat_states = self.can_save or not self.flags.needsCompletedIntegratorStep
+
+    def _can_roll_back(self) -> bool:
+        return True  # between steps it changes nothing
 
     def _kernel(self) -> str:
         steps = bool(self.flags.needsCompletedIntegratorStep)

@@ -111,6 +111,9 @@ def Fmu(
         raise DiagramError(
             "timeout requires isolate=True: a call within this process cannot be interrupted."
         )
+    for text in (instance_name or "", *(logging if not isinstance(logging, bool) else ())):
+        if "\0" in text:
+            raise DiagramError(f"a name of FMI cannot contain a NUL character; got {text!r}.")
     check_period(period, substeps)
     archive = read_archive(path)
     description = resize(read_description(archive, validate), parameters or {})

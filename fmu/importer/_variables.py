@@ -172,12 +172,22 @@ class Scalar:
             if not isinstance(given, wanted):
                 article = "a string" if what == "string" else "bytes"
                 raise FmuError(f"`{self.name}` of {label} must be {article}, got {given!r}.")
-            return (given,)
+            return self._check_ends((given,), label)
         values = (given,) if isinstance(given, wanted) else tuple(given)
         if len(values) == 1:
             values *= self.size
         if len(values) != self.size or not all(isinstance(value, wanted) for value in values):
             raise FmuError(f"`{self.name}` of {label} must be {self.size} × {what}, got {given!r}.")
+        return self._check_ends(values, label)
+
+    def _check_ends(self, values: tuple[Any, ...], label: str) -> tuple[Any, ...]:
+        """Reject strings that would arrive cut: those of FMI end at their first NUL."""
+        for value in values:
+            if isinstance(value, str) and "\0" in value:
+                raise FmuError(
+                    f"`{self.name}` of {label} cannot be {value!r}: a string of FMI ends at its "
+                    f"first NUL character. Remove it, or use a binary variable."
+                )
         return values
 
 

@@ -273,7 +273,23 @@ static int advance_blocks(bl_engine *e, double t, double h) {
     return BL_OK;
 }
 
+/* With the modes of the step that ends, as in its stages. */
+static int evaluate_end(bl_engine *e, double t) {
+    const bl_decision decision = e->decision;
+    const unsigned char integrates = e->integrates;
+    if (decision == BL_DECIDE && bl_has_events(e)) e->decision = BL_KEEP;
+    e->integrates = 1;
+    const int status = bl_evaluate_minor(e, t);
+    e->decision = decision;
+    e->integrates = integrates;
+    return status;
+}
+
 int bl_project(bl_engine *e, double t) {
+    if (e->projects_read_inputs) {
+        const int status = evaluate_end(e, t);
+        if (status != BL_OK) return status;
+    }
     for (int64_t s = 0; s < e->projects.segment_count; s++) {
         const bl_segment *segment = &e->projects.segments[s];
         if (!bl_active(e, segment->guard)) continue;

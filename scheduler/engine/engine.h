@@ -291,6 +291,7 @@ struct bl_engine {
     bool crosses_ticks; /* whether a step under error control may end after the tick */
     bool *ends_steps; /* of each rate: whether states depend on signals that change at its hits */
     bl_calls derivatives, termination_checks, updates, projects;
+    bool projects_read_inputs;
     bl_calls advances; /* of the blocks that are in no coupling */
     bl_coupling *couplings;
     bl_exchange *exchanges;

@@ -925,7 +925,10 @@ static int collect_operations(bl_loader *l) {
         const bl_kernel *kernel = e->kernels[b];
         const bl_block *block = &e->blocks[b];
         if (kernel->derivative && block->x_count > 0) add_call(e, &e->derivatives, b, kernel->derivative, false);
-        if (kernel->project && block->x_count > 0) add_call(e, &e->projects, b, kernel->project, false);
+        if (kernel->project && block->x_count > 0) {
+            add_call(e, &e->projects, b, kernel->project, false);
+            e->projects_read_inputs |= kernel->project_reads_inputs != 0;
+        }
         if (kernel->tick_event) e->ticking[e->ticking_count++] = &e->blocks[b];
         if (kernel->advance && !is_coupled(e, b)) add_call(e, &e->advances, b, NULL, false);
         /* An update with no state to change can only judge: it goes first, so that a Stop or a failed

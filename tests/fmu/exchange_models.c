@@ -16,6 +16,7 @@ enum { OK, WARNING, DISCARD, ERROR };
 #define LAG 5
 #define CHAIN 6
 #define ODD 7
+#define RECORDER 8
 enum { INSTANTIATED = 1, INITIALIZING = 2, EVENT = 4, CONTINUOUS = 8, TERMINATED = 16 };
 enum { VARIABLES = 16 };
 
@@ -127,6 +128,23 @@ static void update(model *m) {
     m->changed = true;
 }
 
+#elif MODEL == RECORDER
+/* x' = u, and what it was given at the end of each step: how many there were, how many of them at the time of the one before, the last time,
+   state and input. A time event follows each `period`; an event resets nothing. */
+enum { U, X, STEPS, REPEATS, AT, LAST_X, LAST_U, D, PERIOD, EVENTS };
+enum { NX = 1, NZ = 0 };
+static const unsigned STATES[] = {X};
+static bool is_discrete(unsigned r) { return r == EVENTS; }
+static void begin(model *m) { m->v[AT] = -1.0, m->v[PERIOD] = 1e300; }
+static void compute(model *m) { m->v[D] = m->v[U]; }
+static void slopes(const model *m, double *dx) { dx[0] = m->v[U]; }
+static void indicate(const model *m, double *z) { (void)m, (void)z; }
+static void update(model *m) {
+    if (m->v[PERIOD] >= 1e300) return;
+    m->v[EVENTS] = floor(m->t / m->v[PERIOD] + 0.5);
+    m->next = (m->v[EVENTS] + 1.0) * m->v[PERIOD];
+}
+
 #elif MODEL == ODD /* x' = 1, and what FMUs do wrong, or seldom, from the time `at` on. */
 enum { X, TROUBLE, AT, COUNT, D };
 enum { NX = 1, NZ = 1 };
@@ -162,6 +180,16 @@ static int judge_states(const model *m, const double *x) {
     if (what == DISCARDS && x[0] > m->v[AT]) return DISCARD;
     return what == STATES_ERROR && x[0] > m->v[AT] ? ERROR : OK;
 }
+#elif MODEL == RECORDER
+static int complete(model *m) {
+    m->v[STEPS] += 1.0;
+    if (m->t <= m->v[AT]) m->v[REPEATS] += 1.0;
+    m->v[AT] = m->t;
+    m->v[LAST_X] = m->v[X];
+    m->v[LAST_U] = m->v[U];
+    return OK;
+}
+static int judge_states(const model *m, const double *x) { return (void)m, (void)x, OK; }
 #else
 static int complete(model *m) { return (void)m, OK; }
 static int judge_states(const model *m, const double *x) { return (void)m, (void)x, OK; }

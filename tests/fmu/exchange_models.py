@@ -97,6 +97,19 @@ MODELS = {
         ),
         indicators=1,
     ),
+    "RECORDER": Model(
+        (
+            _v("u", "Real", "input", "0"),
+            _v("x", "Real", "output", "0", depends=("x",)),
+            *(
+                _v(name, "Real", "output", None, "discrete", depends=())
+                for name in ("steps", "repeats", "at", "last_x", "last_u")
+            ),
+            _v("der(x)", derivative_of="x", depends=("u",)),
+            _v("period", "Real", "parameter", "1e300", "fixed"),
+            _v("events", "Real", "local", None, "discrete"),
+        )
+    ),
     "ODD": Model(
         (
             _v("x", "Real", "output", "0", depends=("x",)),

@@ -30,6 +30,7 @@ TROUBLE = {
     "too_long": 12,
     "ends_after": 13,
     "ends_within": 14,
+    "orphan": 15,
 }
 VARIABLES = """
 <ScalarVariable name="u" valueReference="0" causality="input" description="drives x">

@@ -15,8 +15,8 @@
  *
  *   exit_initialization     called when all outputs at the start are known, so that initialization ends with consistent
  *                           inputs; the outputs are then evaluated again, unless it returns BL_UNCHANGED
- *   save, restore           for a kernel with state outside the engine: save the complete state to one of BL_SNAPSHOTS
- *                           snapshots and restore it, which rolls back a step
+ *   save, restore           for a kernel with state outside the engine that `advance` or `project` changes: save the complete state to
+ *                           one of BL_SNAPSHOTS snapshots and restore it, which rolls back a step
  *   accept_step             for a member of a coupling: called before any member advances, while u still has its values at t
  *   energy                  for a mechanism: kinetic and potential energy in J at its present state, with no effect on the block
  *   directional_derivative  for a kernel with known derivatives: the outputs to first order in the change of u since the
@@ -202,6 +202,7 @@ typedef struct {
     bl_operation check_parameters;
     int (*advance)(bl_block *b, double t, double dt);
     bl_operation project;
+    int project_reads_inputs; /* 1: `project` reads inputs, which are then evaluated at the end of the step */
     int32_t (*crossing_count)(const bl_block *b); /* after `check`; negative: too many to be counted */
     bl_operation crossings, settle, event, tick_event;
     double (*next_instant)(const bl_block *b, double t);
@@ -210,6 +211,8 @@ typedef struct {
     /* Whether ticks change what a block of continuous rate computes, after the first one, other than through its inputs and its events. If
        not given, `update` does, unless `event` stands for it. */
     int (*needs_ticks)(const bl_block *b);
+    /* After an event, for a block that does not need all ticks: whether the next one changes it. */
+    int (*needs_next_tick)(bl_block *b, double t);
     int remembers; /* 1: its crossing functions depend on what `update` notes at every tick */
     /* 1: its crossing functions depend on the rates of change of its inputs. `predict` then decides modes without, as they are if inputs
        go on as the block expects. `stays` is called at t, the end of a step of length b->dt: whether, for inputs that varied so in it

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -23,6 +24,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,6 +47,7 @@ DONE, STOPPED, FAILED = 0, 1, -1
 _START_SECONDS = (
     60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
 )
+_LOOK_SECONDS = 0.2  # between two looks whether the worker lives, where nothing reports its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ class IsolatedSession:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
+        self._life = _open_life(self.process)
         self._in_call = self._started = False
         self.text_inputs = text_places(block.interface.inputs)
         self.text_outputs = text_places(block.interface.outputs)
@@ -204,6 +208,9 @@ class IsolatedSession:
             self.process.kill()
             self.process.wait()
         self._pipe("stdout").close()
+        if self._life is not None:
+            os.close(self._life)
+            self._life = None
         if self.process.returncode:
             sweep()  # it could not clean up after itself
 
@@ -246,7 +253,7 @@ class IsolatedSession:
             raise FmuError(f"{self.block.external_name} was interrupted during a call.")
         self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
         try:
-            with _Watch(self.process, limit) as watch:
+            with _Watch(self.process, self._life, limit) as watch:
                 self._send(op, t, dt, payload)
                 outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
                 answer = self._read(size, watch)
@@ -289,11 +296,24 @@ class IsolatedSession:
         return f"{self.block.external_name} exited its process with code {code}."
 
 
-class _Watch:
-    """Ends a process that takes too long over one call."""
+def _open_life(process: subprocess.Popen[bytes]) -> int | None:
+    """Return a descriptor that becomes readable when the process ends; None: there is none here."""
+    try:
+        return os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # other systems, and Linux before 5.3
+        return None
 
-    def __init__(self, process: subprocess.Popen[bytes], limit: float | None) -> None:
-        self.process, self.limit = process, limit
+
+class _Watch:
+    """Waits for an answer, and ends a process that takes too long over one call.
+
+    The end of a process does not close its pipe if the FMU has forked: it is observed as well.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], life: int | None, limit: float | None
+    ) -> None:
+        self.process, self.life, self.limit = process, life, limit
         self.expired = False
         self._timer: threading.Timer | None = None
 
@@ -308,11 +328,23 @@ class _Watch:
             self._timer.cancel()
 
     def wait(self, descriptor: int) -> None:
-        """Return when there is something to read."""
-        if self.limit is None or os.name == "nt":
+        """Return when there is something to read; raise EOFError if nothing will come."""
+        if os.name == "nt":
             return
-        if not select.select([descriptor], [], [], self.limit)[0]:
-            self._expire()
+        end = math.inf if self.limit is None else time.monotonic() + self.limit
+        descriptors = [descriptor] if self.life is None else [descriptor, self.life]
+        while True:
+            left = end - time.monotonic()
+            pause = min(left, _LOOK_SECONDS if self.life is None else math.inf)
+            ready = select.select(descriptors, [], [], None if pause == math.inf else max(pause, 0))
+            # What it wrote before its end is read first.
+            if descriptor in ready[0]:
+                return
+            if self.process.poll() is not None and not select.select([descriptor], [], [], 0)[0]:
+                raise EOFError
+            if left <= 0.0:
+                self._expire()
+                return
 
     def _expire(self) -> None:
         self.expired = True

@@ -8,7 +8,8 @@
  *   event, tick_event event mode, if there is a reason for it: discrete inputs and tunable parameters are set, discrete states are
  *                     iterated until the FMU needs no more, states that have changed are read back
  *   next_instant      the time of the FMU's next time event
- *   project           CompletedIntegratorStep, of FMUs that need it
+ *   project           CompletedIntegratorStep, of FMUs that need it: once for each accepted step
+ *   save, restore     what it notes there is rolled back with a step that a coupling repeats
  *
  * An FMU changes nothing but what it is given, except in event mode. So outputs, derivatives and indicators may be evaluated anywhere in a
  * step, in any order. Time, states and inputs are set only where they differ from those that the FMU has.
@@ -20,6 +21,7 @@
  * outputs, the inputs of others jump, which is a reason for an event there, until nothing changes (scheduler/engine/events/events.c). */
 #include "fmu/importer/host/exchange.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +34,17 @@ enum { LARGEST_ITERATIONS = 1000, LARGEST_REPETITIONS = 100 };
 static const double EXCHANGE_JUMP = 1e-10;
 
 /* The memory of a block: the time of the next time event, whether CompletedIntegratorStep has requested an event, the time of the last event,
-   how many there were at that time, and when the inputs were noted; then for each indicator whether it was positive after the last event; then
+   how many there were at that time, when the inputs were noted, and the end of the last completed step; then for each indicator whether it was positive after the last event; then
    the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has. */
-enum { EXCHANGE_NEXT, EXCHANGE_REQUESTED, EXCHANGE_LAST, EXCHANGE_REPEATED, EXCHANGE_NOTED, EXCHANGE_MEMORY };
+enum {
+    EXCHANGE_NEXT,
+    EXCHANGE_REQUESTED,
+    EXCHANGE_LAST,
+    EXCHANGE_REPEATED,
+    EXCHANGE_NOTED,
+    EXCHANGE_COMPLETED,
+    EXCHANGE_MEMORY
+};
 
 typedef enum { NO_CAUSE, CAUSE_STEP, CAUSE_TIME, CAUSE_PARAMETER, CAUSE_INPUT, CAUSE_INDICATOR } bl_exchange_cause;
 
@@ -107,6 +117,7 @@ static int exchange_init(bl_block *b, double t) {
     memset(b->z, 0, (size_t)b->z_count * sizeof *b->z);
     b->z[EXCHANGE_NEXT] = INFINITY;
     b->z[EXCHANGE_LAST] = b->z[EXCHANGE_NOTED] = -INFINITY;
+    b->z[EXCHANGE_COMPLETED] = t;
     return BL_OK;
 }
 
@@ -134,7 +145,7 @@ static int set_point(const bl_block *b, bl_fmu_host *f, double t) {
     if (!m->has_time || m->time != t) {
         const bl_fmi_status status = EXCHANGE_CALL(f, SetTime, t);
         if (status > FMI_WARNING) return note_discard(f, status, "SetTime", t);
-        m->time = t;
+        m->time = f->time = t;
         m->has_time = true;
     }
     if (count > 0 && !(m->has_states && memcmp(m->x, b->x, count * sizeof *m->x) == 0)) {
@@ -405,21 +416,34 @@ static double exchange_next_instant(const bl_block *b, double t) {
     return b->z[EXCHANGE_NEXT] > t ? b->z[EXCHANGE_NEXT] : INFINITY;
 }
 
+/* Whether no state from before t will be restored: a coupling repeats steps, and a state may have been handed out. */
+static bool is_final(const bl_block *b, const bl_fmu_host *f, double t) {
+    return !(b->engine->states_are_coupled && f->flags & HOST_CAN_SAVE) && t <= f->oldest_saved;
+}
+
 static int exchange_project(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->ended) return BL_OK;
+    /* Where a step ends with an event, or with the tick, there may be several projections. */
+    if (f->ended || t - b->z[EXCHANGE_COMPLETED] <= 4.0 * DBL_EPSILON * fabs(t)) return BL_OK;
+    b->z[EXCHANGE_COMPLETED] = t;
     bool enters = false, ends = false;
     bl_host_enter(f);
-    int status = set_point(b, f, t);
+    int status = set_everything(b, f, t);
     if (status == BL_OK)
-        status = bl_host_status(f, bl_exchange_complete_step(f, &enters, &ends), "CompletedIntegratorStep", t);
+        status = bl_host_status(f, bl_exchange_complete_step(f, is_final(b, f, t), &enters, &ends),
+                                "CompletedIntegratorStep", t);
     f->ended |= ends;
     if (enters) {
         b->z[EXCHANGE_REQUESTED] = 1.0;
         bl_request_event(b, exchange_indicators(b));
     }
     return bl_host_leave(f, status);
+}
+
+/* Of an FMU that cannot save its state, steps are not repeated: fmu/importer/_exchange.py. */
+static int exchange_save(bl_block *b, int snapshot) {
+    return b->i[HOST_FLAGS] & HOST_CAN_SAVE ? bl_fmu_save_snapshot(b, snapshot) : BL_OK;
 }
 
 /* After the outputs of the tick at which the FMU has ended the run were recorded. */
@@ -442,7 +466,10 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .output = exchange_output, \
      .derivative = exchange_derivative, \
      .update = exchange_update, \
-     .project = completes, \
+     .project = completes ? exchange_project : NULL, \
+     .project_reads_inputs = completes, \
+     .save = completes ? exchange_save : NULL, \
+     .restore = completes ? bl_fmu_restore_snapshot : NULL, \
      .exit_initialization = exchange_exit_initialization, \
      .directional_derivative = exchange_directional_derivative, \
      .crossing_count = exchange_crossing_count, \
@@ -458,9 +485,9 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
 
 /* Of FMUs that need CompletedIntegratorStep, every tick ends a step under error control. */
 const bl_kernel bl_kernels_exchange[] = {
-    EXCHANGE_KERNEL("fmu2_exchange", exchange_check_fmi2, NULL),
-    EXCHANGE_KERNEL("fmu2_exchange_steps", exchange_check_fmi2, exchange_project),
-    EXCHANGE_KERNEL("fmu3_exchange", exchange_check_fmi3, NULL),
-    EXCHANGE_KERNEL("fmu3_exchange_steps", exchange_check_fmi3, exchange_project),
+    EXCHANGE_KERNEL("fmu2_exchange", exchange_check_fmi2, 0),
+    EXCHANGE_KERNEL("fmu2_exchange_steps", exchange_check_fmi2, 1),
+    EXCHANGE_KERNEL("fmu3_exchange", exchange_check_fmi3, 0),
+    EXCHANGE_KERNEL("fmu3_exchange_steps", exchange_check_fmi3, 1),
     {.name = 0},
 };

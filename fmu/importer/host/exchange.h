@@ -46,7 +46,7 @@ static inline void bl_exchange_forget(bl_fmu_exchange *m) { m->has_time = m->has
 /* exchange_calls.c: finds the functions. Returns the name of one that is missing, or NULL. */
 const char *bl_exchange_find(bl_fmu_exchange *m, void *library);
 bl_fmi_status bl_exchange_update_states(bl_fmu_host *f, bl_exchange_update *update);
-bl_fmi_status bl_exchange_complete_step(bl_fmu_host *f, bool *enters, bool *ends);
+bl_fmi_status bl_exchange_complete_step(bl_fmu_host *f, bool is_final, bool *enters, bool *ends);
 /* FMI 3.0: whether the numbers of states and indicators are those of the description; else a bl_status below 0. */
 int bl_exchange_check_counts(bl_fmu_host *f, double t);
 

@@ -67,17 +67,17 @@ bl_fmi_status bl_exchange_update_states(bl_fmu_host *f, bl_exchange_update *upda
     return status;
 }
 
-bl_fmi_status bl_exchange_complete_step(bl_fmu_host *f, bool *enters, bool *ends) {
+bl_fmi_status bl_exchange_complete_step(bl_fmu_host *f, bool is_final, bool *enters, bool *ends) {
     const bl_fmu_exchange *m = f->exchange;
     if (m->version == 3) {
         bl_fmi3_complete call;
         memcpy(&call, &m->call.CompletedIntegratorStep, sizeof call);
-        return bl_fmu_leave_call(f, call(f->component, true, enters, ends));
+        return bl_fmu_leave_call(f, call(f->component, is_final, enters, ends));
     }
     bl_fmi2_complete call;
     int enters_2 = 0, ends_2 = 0;
     memcpy(&call, &m->call.CompletedIntegratorStep, sizeof call);
-    const bl_fmi_status status = bl_fmu_leave_call(f, call(f->component, 1, &enters_2, &ends_2));
+    const bl_fmi_status status = bl_fmu_leave_call(f, call(f->component, is_final, &enters_2, &ends_2));
     *enters = enters_2 != 0;
     *ends = ends_2 != 0;
     return status;

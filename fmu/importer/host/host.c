@@ -139,6 +139,7 @@ static void free_host(bl_fmu_host *f) {
     free(f->binary_references);
     free(f->scratch);
     free(f->tuned);
+    free(f->held);
     free(f->callbacks);
     free(f->calls);
     free(f->file);
@@ -180,6 +181,14 @@ static int copy_binaries(bl_fmu_host *f, const bl_fmu_source *source) {
     return complete;
 }
 
+static int allocate_held(bl_fmu_host *f) {
+    const size_t count = bl_fmu_held_count(f);
+    if (count == 0) return 1;
+    f->held = calloc(BL_SNAPSHOTS * count, sizeof *f->held);
+    for (size_t k = 0; f->held && k < BL_SNAPSHOTS; k++) f->snapshots[k].held = f->held + k * count;
+    return f->held != NULL;
+}
+
 /* Everything that the block needs, all before the first tick. */
 static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_host *f) {
     f->flags = b->i[HOST_FLAGS];
@@ -203,7 +212,7 @@ static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_
            copy_texts(&f->strings, &f->string_count, source->strings, source->string_count) &&
            copy_texts(&f->categories, &f->category_count, source->log_categories, source->log_category_count) &&
            copy_texts(&f->names, &f->name_count, source->names, source->name_count) && copy_binaries(f, source) &&
-           bl_fmu_gather(b, f);
+           bl_fmu_gather(b, f) && allocate_held(f);
 }
 
 static int is_host(const bl_engine *e, int32_t block) {
@@ -266,7 +275,7 @@ static void end_instance(bl_fmu_host *f) {
     }
     free(f->kept);
     f->kept = NULL;
-    f->kept_count = 0;
+    f->ticket_count = 0;
     f->component = NULL;
     if (f->mode != HOST_DEAD) f->mode = HOST_NONE;
 }
@@ -394,7 +403,7 @@ static int advance_coupled(bl_block *b, bl_fmu_host *f, double t, double dt) {
     }
     f->input_derivative_order = order < f->input_derivative_limit ? order : f->input_derivative_limit;
     f->time = t + dt;
-    bl_fmu_forget_inputs(f);
+    bl_fmu_forget_continuous(f);
     return status;
 }
 

@@ -73,6 +73,8 @@ typedef enum { FMI_OK, FMI_WARNING, FMI_DISCARD, FMI_ERROR, FMI_FATAL, FMI_PENDI
 typedef enum { HOST_NONE, HOST_INITIALIZING, HOST_STEPPING, HOST_BROKEN, HOST_DEAD, HOST_EVENTS } bl_host_mode;
 
 enum { MESSAGE_COUNT = 16, MESSAGE_LENGTH = 320, SHOWN_MESSAGES = 6, REASON_LENGTH = 1800, INEXACT_COUNT = 4 };
+/* States of an FMU that cannot serialize them and that can be restored: older ones are freed. */
+enum { KEPT_STATES = 100 };
 
 /* Values of one FMI type that are set or read in one call. */
 typedef struct {
@@ -104,6 +106,7 @@ typedef struct {
     unsigned message_count;
     int ended;
     double next_event;
+    double *held; /* inputs that are set in event mode only, as bl_fmu_keep_held() writes them; NULL: there are none */
 } bl_fmu_snapshot;
 
 /* A 64-bit integer of the FMU that a signal cannot hold. */
@@ -123,7 +126,7 @@ typedef struct bl_fmu_host {
     void *component;
     bl_host_mode mode;
     int32_t flags, substeps;
-    bl_float_control control;               /* of the thread that started it */
+    bl_float_control control; /* of the thread that started it */
     _Atomic(const int *) caller; /* the thread that is calling the FMU, by the address of its errno; NULL: none */
     double time; /* where it is */
     double next_event; /* FMI 3.0, in event mode: the time of its next time event, or infinity */
@@ -149,8 +152,9 @@ typedef struct bl_fmu_host {
     int logging;
     bl_fmu_snapshot snapshots[BL_SNAPSHOTS + 1]; /* the last one is for serializing */
     uint64_t run; /* no other instance has the same */
-    bl_fmu_snapshot *kept; /* states behind tickets */
-    int64_t kept_count;
+    double *held; /* of the snapshots */
+    bl_fmu_snapshot *kept; /* the last KEPT_STATES states behind tickets */
+    int64_t ticket_count;
     int32_t inexact_count;
     bl_fmu_inexact inexact[INEXACT_COUNT];
     atomic_uint message_count;
@@ -188,8 +192,8 @@ struct bl_fmi {
     int (*setup)(const bl_block *b, bl_fmu_host *f, double t); /* before parameters are set */
     int (*enter_initialization)(bl_fmu_host *f, double t);
     int (*exit_initialization)(const bl_block *b, bl_fmu_host *f, double t); /* sets `mode` */
-    int (*set)(bl_fmu_host *f, bl_fmu_group *g, double t);       /* g->reals */
-    int (*get)(bl_fmu_host *f, bl_fmu_group *g, double t);       /* to g->places */
+    int (*set)(bl_fmu_host *f, bl_fmu_group *g, double t); /* g->reals */
+    int (*get)(bl_fmu_host *f, bl_fmu_group *g, double t); /* to g->places */
     int (*set_array)(bl_fmu_host *f, int32_t type, const double *values, int32_t number, int32_t count,
                      uint32_t reference, double t); /* of a parameter */
     int (*set_strings)(bl_fmu_host *f, double t); /* and binaries */
@@ -244,6 +248,12 @@ typedef struct {
 int bl_fmu_gather(const bl_block *b, bl_fmu_host *f);
 void bl_fmu_free_values(bl_fmu_values *values);
 void bl_fmu_forget_inputs(bl_fmu_host *f);
+/* The same but for those that are set in event mode only, which a step does not change. */
+void bl_fmu_forget_continuous(bl_fmu_host *f);
+/* How many numbers describe these, and the FMU's present ones, into an array and back: after a state was restored. */
+size_t bl_fmu_held_count(const bl_fmu_host *f);
+void bl_fmu_keep_held(const bl_fmu_host *f, double *held);
+void bl_fmu_put_back_held(bl_fmu_host *f, const double *held);
 double bl_fmu_input(const bl_block *b, const bl_fmu_host *f, const bl_fmu_group *g, int32_t k);
 int bl_fmu_set_group(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, double t);
 int bl_fmu_set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, double t);

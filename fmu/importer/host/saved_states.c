@@ -15,7 +15,7 @@ static void free_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
 
 void bl_fmu_free_states(bl_fmu_host *f) {
     for (int k = 0; k <= BL_SNAPSHOTS; k++) free_state(f, &f->snapshots[k]);
-    for (int64_t k = 0; k < f->kept_count; k++) free_state(f, &f->kept[k]);
+    for (int64_t k = 0; f->kept && k < KEPT_STATES; k++) free_state(f, &f->kept[k]);
 }
 
 static int keep_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
@@ -23,6 +23,7 @@ static int keep_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
     snapshot->input_derivative_order = f->input_derivative_order;
     snapshot->ended = f->ended;
     snapshot->next_event = f->next_event;
+    if (snapshot->held) bl_fmu_keep_held(f, snapshot->held);
     if (status == BL_OK) snapshot->mode = f->mode;
     return status;
 }
@@ -34,7 +35,6 @@ static int put_back_state(bl_fmu_host *f, const bl_fmu_snapshot *snapshot) {
     f->input_derivative_order = snapshot->input_derivative_order;
     f->ended = snapshot->ended;
     f->next_event = snapshot->next_event;
-    f->tuned_known = 0;
     bl_fmu_forget_inputs(f);
     return BL_OK;
 }
@@ -55,6 +55,8 @@ int bl_fmu_restore_snapshot(bl_block *b, int snapshot) {
         return BL_ERROR_BLOCK;
     bl_host_enter(f);
     const int status = bl_host_leave(f, put_back_state(f, &f->snapshots[snapshot]));
+    /* A coupling changes no parameters. */
+    if (status == BL_OK && f->snapshots[snapshot].held) bl_fmu_put_back_held(f, f->snapshots[snapshot].held);
     if (status == BL_OK && f->reason[0]) { /* a failed step is rolled back, together with its message */
         f->reason[0] = '\0';
         atomic_store(&f->message_count, f->snapshots[snapshot].message_count);
@@ -112,13 +114,13 @@ int64_t bl_fmu_state_size(bl_engine *e, int32_t block) {
 }
 
 static int save_behind_ticket(bl_fmu_host *f, bl_fmu_state_head *head) {
-    bl_fmu_snapshot *more = realloc(f->kept, (size_t)(f->kept_count + 1) * sizeof *more);
-    if (!more) return BL_ERROR_MEMORY;
-    f->kept = more;
-    f->kept[f->kept_count] = (bl_fmu_snapshot){NULL, HOST_NONE, 0, 0, 0, 0.0};
+    if (!f->kept) f->kept = calloc(KEPT_STATES, sizeof *f->kept);
+    if (!f->kept) return BL_ERROR_MEMORY;
     head->run = f->run;
-    head->ticket = f->kept_count++;
-    return keep_state(f, &f->kept[head->ticket]);
+    head->ticket = f->ticket_count++;
+    bl_fmu_snapshot *snapshot = &f->kept[head->ticket % KEPT_STATES];
+    free_state(f, snapshot);
+    return keep_state(f, snapshot);
 }
 
 static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, int64_t size) {
@@ -160,7 +162,7 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     if (!is_sound(&head, f)) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
     int status = BL_OK;
     if (head.run != 0) {
-        if (head.run != f->run || head.ticket < 0 || head.ticket >= f->kept_count) {
+        if (head.run != f->run || head.ticket < 0 || head.ticket >= f->ticket_count) {
             bl_fmu_error(
                 f,
                 "it cannot serialize its state (canSerializeFMU%ctate is false in its description), so a saved "
@@ -168,7 +170,15 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
                 f->fmi == &bl_fmi2_calls ? 's' : 'S');
             return bl_fail(e, BL_ERROR_STATE, block, "the saved state belongs to another run");
         }
-        status = put_back_state(f, &f->kept[head.ticket]);
+        if (head.ticket < f->ticket_count - KEPT_STATES) {
+            bl_fmu_error(f,
+                         "it cannot serialize its state (canSerializeFMU%ctate is false in its description), so only "
+                         "its last %d saved states are kept, and %lld were saved after this one",
+                         f->fmi == &bl_fmi2_calls ? 's' : 'S', (int)KEPT_STATES,
+                         (long long)(f->ticket_count - head.ticket - 1));
+            return bl_fail(e, BL_ERROR_STATE, block, "the saved state is not kept any more");
+        }
+        status = put_back_state(f, &f->kept[head.ticket % KEPT_STATES]);
     } else if (f->flags & HOST_CAN_SERIALIZE) {
         bl_fmu_snapshot *snapshot = &f->snapshots[BL_SNAPSHOTS];
         free_state(f, snapshot);
@@ -181,6 +191,7 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     } else {
         status = bl_fmu_error(f, "the saved state belongs to another FMU");
     }
+    f->tuned_known = 0;
     return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
 }
 

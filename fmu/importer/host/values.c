@@ -107,14 +107,58 @@ int bl_fmu_gather(const bl_block *b, bl_fmu_host *f) {
 
 /* ---- inputs and outputs */
 
-static void forget_values(bl_fmu_values *values) {
-    for (int32_t k = 0; k < values->group_count; k++) values->groups[k].known = 0;
+static void forget_values(bl_fmu_values *values, int held_too) {
+    for (int32_t k = 0; k < values->group_count; k++)
+        if (held_too || !values->groups[k].is_discrete) values->groups[k].known = 0;
 }
 
 void bl_fmu_forget_inputs(bl_fmu_host *f) {
-    forget_values(&f->direct);
-    forget_values(&f->delayed);
+    forget_values(&f->direct, 1);
+    forget_values(&f->delayed, 1);
     if (f->exchange) bl_exchange_forget(f->exchange);
+}
+
+void bl_fmu_forget_continuous(bl_fmu_host *f) {
+    forget_values(&f->direct, 0);
+    forget_values(&f->delayed, 0);
+    if (f->exchange) bl_exchange_forget(f->exchange);
+}
+
+static size_t held_count(const bl_fmu_values *values) {
+    size_t count = 0;
+    for (int32_t k = 0; k < values->group_count; k++)
+        if (values->groups[k].is_discrete) count += 1 + (size_t)values->groups[k].count;
+    return count;
+}
+
+size_t bl_fmu_held_count(const bl_fmu_host *f) { return held_count(&f->direct) + held_count(&f->delayed); }
+
+/* Of each group whether its values are known, then the values. */
+static double *keep_held(const bl_fmu_values *values, double *held) {
+    for (int32_t k = 0; k < values->group_count; k++) {
+        const bl_fmu_group *g = &values->groups[k];
+        if (!g->is_discrete) continue;
+        *held++ = g->known;
+        memcpy(held, g->reals, (size_t)g->count * sizeof *held);
+        held += g->count;
+    }
+    return held;
+}
+
+static const double *put_back_held(bl_fmu_values *values, const double *held) {
+    for (int32_t k = 0; k < values->group_count; k++) {
+        bl_fmu_group *g = &values->groups[k];
+        if (!g->is_discrete) continue;
+        g->known = *held++ != 0.0;
+        memcpy(g->reals, held, (size_t)g->count * sizeof *held);
+        held += g->count;
+    }
+    return held;
+}
+
+void bl_fmu_keep_held(const bl_fmu_host *f, double *held) { keep_held(&f->delayed, keep_held(&f->direct, held)); }
+void bl_fmu_put_back_held(bl_fmu_host *f, const double *held) {
+    put_back_held(&f->delayed, put_back_held(&f->direct, held));
 }
 
 /* Returns an input of the block. A coupling redirects it while it computes outputs before all members have advanced. */
@@ -201,8 +245,15 @@ static int is_continuous(const bl_fmu_group *g) {
     return !g->is_discrete && (g->type == HOST_REAL || g->type == HOST_FLOAT32);
 }
 
-static void fetch_held(const bl_block *b, bl_fmu_group *g) {
-    for (int32_t k = 0; k < g->count; k++) g->reals[k] = b->u[g->ports[k]][g->elements[k]];
+/* Returns whether the FMU does not have the values yet. */
+static int fetch_held(const bl_block *b, bl_fmu_group *g) {
+    int changed = !g->known;
+    for (int32_t k = 0; k < g->count; k++) {
+        const double value = b->u[g->ports[k]][g->elements[k]];
+        changed |= memcmp(&g->reals[k], &value, sizeof value) != 0;
+        g->reals[k] = value;
+    }
+    return changed;
 }
 
 static bl_fmi_status set_input_derivatives(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part,
@@ -223,7 +274,7 @@ int32_t bl_fmu_largest_order(const bl_block *b) {
    gets none any more. */
 static int set_group_polynomial(const bl_block *b, bl_fmu_host *f, bl_fmu_group *g, bl_fmu_part part, double t) {
     if (is_continuous(g)) fetch_polynomial(b, g, part, f->input_derivative_limit, 0);
-    else fetch_held(b, g);
+    else if (!fetch_held(b, g) && g->is_discrete) return BL_OK; /* event mode is entered for a change only */
     int status = put_values(f, g, t);
     if (status != BL_OK || g->type != HOST_REAL || f->input_derivative_limit < 1 || part.order < 1) return status;
     status = bl_host_status(f, set_input_derivatives(b, f, g, part, 1), "SetRealInputDerivatives", t);

@@ -17,7 +17,7 @@ from typing import Any
 
 import networkx as nx
 
-from ....blocks.core._block import AbstractBlock, NativeBlock, size_of
+from ....blocks.core._block import NativeBlock, size_of
 from ....blocks.core._units import parse_unit, same_dimension
 from ....blocks.external._python import PythonBlock
 from ....errors import DiagramError, name_list
@@ -446,7 +446,7 @@ class _Search:
                 sources = self.flat.blocks[node].sources
                 member.carried = {n for n, k in block.rate_ports.items() if sources[k] is not None}
             component.members.append(member)
-            component.rolls_back &= block is None or block.can_roll_back
+            component.rolls_back &= not self._find_stuck(node)
             component.takes_any_step &= block is None or block.takes_any_step
             for port, source, depends, calls in read[node]:
                 if source not in numbers:
@@ -465,8 +465,7 @@ class _Search:
     ) -> bool:
         """Return whether it has to be coupled explicitly although it was to be iterated."""
         how = component.how
-        blocks = self._members(component)
-        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        stuck = self._name_stuck(component)
         if estimate and stuck:
             problems.append(
                 f"the coupling error cannot be estimated: {stuck} cannot repeat a step. "
@@ -489,16 +488,19 @@ class _Search:
             )
         return False
 
-    def _members(self, component: Component) -> dict[str, AbstractBlock]:
-        return {
-            self.name(member.node): self.flat.blocks[member.node].block
-            for member in component.members
-            if member.node != STATES
-        }
+    def _find_stuck(self, node: int) -> list[int]:
+        """Return the blocks of a node that cannot repeat a step."""
+        blocks = self.flat.blocks
+        if node != STATES:
+            return [] if blocks[node].block.can_roll_back else [node]
+        return [n for n in self.owners_of(STATES) if not blocks[n].block.can_repeat_states]
+
+    def _name_stuck(self, component: Component) -> str:
+        stuck = [n for member in component.members for n in self._find_stuck(member.node)]
+        return ", ".join(f"`{self.name(n)}`" for n in stuck)
 
     def _warn_of_fallback(self, component: Component, method: str) -> None:
-        blocks = self._members(component)
-        stuck = ", ".join(f"`{n}`" for n, block in blocks.items() if not block.can_roll_back)
+        stuck = self._name_stuck(component)
         same = (
             "" if component.is_sequential else ", which is equivalent to jacobi for this coupling"
         )

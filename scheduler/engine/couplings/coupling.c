@@ -60,20 +60,28 @@ static double *copy_part(double *kept, double *state, int64_t count, bool back) 
     return kept + count;
 }
 
+static int move_outside(bl_engine *e, bl_block *b, int use, bool back) {
+    int (*const outside)(bl_block *, int) = back ? e->kernels[b->index]->restore : e->kernels[b->index]->save;
+    const int status = outside ? outside(b, use) : BL_OK;
+    if (status == BL_OK) return BL_OK;
+    return bl_fail(e, BL_ERROR_STATE, b->index, "the block cannot %s its state", back ? "restore" : "save");
+}
+
 static int move_member(bl_engine *e, bl_member *m, int use, bool back) {
     double *kept = m->kept + use * m->state_count;
     bl_block *b = m->block;
     if (!b) { /* x, and the memory of all blocks that have continuous states */
         kept = copy_part(kept, e->x, e->layout.states, back);
-        for (int32_t k = 0; k < e->block_count; k++)
-            if (e->blocks[k].x_count > 0) kept = copy_part(kept, e->blocks[k].z, e->blocks[k].z_count, back);
+        for (int32_t k = 0; k < e->block_count; k++) {
+            if (e->blocks[k].x_count == 0) continue;
+            kept = copy_part(kept, e->blocks[k].z, e->blocks[k].z_count, back);
+            const int status = move_outside(e, &e->blocks[k], use, back);
+            if (status != BL_OK) return status;
+        }
         return BL_OK;
     }
     copy_part(kept, b->z, b->z_count, back);
-    int (*const outside)(bl_block *, int) = back ? e->kernels[b->index]->restore : e->kernels[b->index]->save;
-    const int status = outside ? outside(b, use) : BL_OK;
-    if (status == BL_OK) return BL_OK;
-    return bl_fail(e, BL_ERROR_STATE, b->index, "the block cannot %s its state", back ? "restore" : "save");
+    return move_outside(e, b, use, back);
 }
 
 /* What members note in the log of events is part of what a step does: it is taken back with their states. */

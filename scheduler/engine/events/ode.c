@@ -3,10 +3,14 @@
  * Between events, the modes of all blocks and the outputs of sampled blocks stand still, so that the right-hand side is smooth.
  * An event does what happens within a tick of the engine's own run: blocks note what they have reached (`settle`), states are
  * projected, modes are decided anew, and blocks change their states (`event`), until nothing changes. Where the event is at a tick with
- * sample hits, the outputs of the tick come first, then its updates. The first tick is the event at the start.
+ * sample hits, the outputs of the tick come first, then its updates; blocks change their states (`event`) there only if a crossing
+ * function is then beyond its border, as in the engine's own run. The first tick is the event at the start.
  *
- * Ticks are events only where something hits: those of periodic blocks, and all of them if a block of continuous rate changes at
- * ticks, there are conditional subsystems, or a Stop or an Assertion is checked. Instants that blocks know in advance are events too.
+ * An importing tool iterates over the events of several models at one instant, and inputs may change meanwhile. What was sampled at the
+ * tick is then sampled again, from the values before the tick: the result of the iteration is that of one tick with the last inputs.
+ *
+ * Ticks are events only where something hits: those of periodic blocks, the next one if a block waits for it (`needs_next_tick`), and all
+ * of them if a block of continuous rate changes at ticks, there are conditional subsystems, or a Stop or an Assertion is checked. Instants that blocks know in advance are events too.
  *
  * Event indicators are the crossing functions plus a small number. These are not negative within a mode and often 0 right after an
  * event, where an importing tool would see neither side: so the indicators are positive, and an event is due a little after the
@@ -24,7 +28,7 @@ static const double ODE_LEAST_NOMINAL = 1e-9; /* a state that starts nearer to 0
 static const double ODE_SAME_TIME = 2e-9; /* relative */
 static const double ODE_LARGEST_TICK = 0x1p53;
 
-/* The numbers that are saved; the modes, the scales of the crossing functions and the nominal values follow. */
+/* The numbers that are saved; what `bl_ode` lists follows. */
 enum {
     ODE_TIME,
     ODE_NEXT_TICK, /* the next tick that is an event; INFINITY: none */
@@ -32,16 +36,27 @@ enum {
     ODE_PENDING,   /* 1: the event is at a tick that has not been committed */
     ODE_IN_EVENT,
     ODE_STARTED,
+    ODE_HIT, /* the last tick that was an event; -1: none */
     ODE_HEAD
 };
 
 struct bl_ode {
-    double *memory; /* ODE_HEAD numbers, modes, scales, nominal values */
-    double *scale, *nominal;
+    double *memory; /* ODE_HEAD numbers, modes, then: */
+    double *scale; /* of the crossing functions */
+    double *nominal;
+    double *after; /* states after the last event */
+    double *modes_before; /* the last tick that was an event */
+    double *
+        before; /* parameters and inputs as of the last event; all other values as of before the last tick that was one */
     double *kept; /* states and discrete memory, before a projection */
     bool every_tick;
     bool *hits; /* of each rate, whether its hits are events */
+    bool is_varied; /* whether values are varied for derivatives */
 };
+
+static int64_t ode_memory_count(const bl_engine *e) {
+    return ODE_HEAD + 3 * e->crossing_count + 2 * e->layout.states + e->layout.total;
+}
 
 static bool ode_is_eventful(const bl_engine *e, const bl_block *b) {
     for (int32_t n = 0; n < e->eventful_count; n++)
@@ -77,12 +92,16 @@ int bl_ode_open(bl_engine *e) {
     const int64_t n = e->layout.states, m = e->crossing_count;
     bl_ode *ode = bl_allocate(e, 1, sizeof *ode);
     if (!ode) return bl_fail(e, BL_ERROR_MEMORY, -1, "no memory");
-    ode->memory = bl_allocate(e, ODE_HEAD + 2 * m + n, sizeof(double));
+    ode->memory = bl_allocate(e, ode_memory_count(e), sizeof(double));
     ode->kept = bl_allocate(e, n + e->layout.memory, sizeof(double));
     ode->hits = bl_allocate(e, e->rate_count, sizeof(bool));
     if (!ode->memory || !ode->kept || !ode->hits) return bl_fail(e, BL_ERROR_MEMORY, -1, "no memory");
     ode->scale = ode->memory + ODE_HEAD + m;
     ode->nominal = ode->scale + m;
+    ode->after = ode->nominal + n;
+    ode->modes_before = ode->after + n;
+    ode->before = ode->modes_before + m;
+    ode->memory[ODE_HIT] = -1.0;
     for (int64_t i = 0; i < n; i++) ode->nominal[i] = 1.0;
     ode->every_tick = e->guard_count > 0;
     for (int32_t k = 0; k < e->block_count; k++) {
@@ -142,6 +161,39 @@ static void ode_set_tick(bl_engine *e) {
     e->ode->memory[ODE_TIME] = ode_time_of(e, (double)e->tick);
 }
 
+static bool ode_has_changed(const bl_engine *e) {
+    return memcmp(e->ode->before, e->values, (size_t)e->layout.parameters * sizeof(double)) != 0;
+}
+
+static size_t ode_kept_size(const bl_engine *e) {
+    return (size_t)(e->layout.total - e->layout.parameters) * sizeof(double);
+}
+
+/* Before the updates of a tick. */
+static void ode_keep_values(bl_engine *e) {
+    bl_ode *ode = e->ode;
+    ode->memory[ODE_HIT] = (double)e->tick;
+    memcpy(ode->before + e->layout.parameters, e->values + e->layout.parameters, ode_kept_size(e));
+    if (e->crossing_count > 0) memcpy(ode->modes_before, e->mode, (size_t)e->crossing_count * sizeof(double));
+}
+
+/* Goes back to before the updates of a tick, if parameters or inputs have changed since at the same instant. */
+static void ode_reopen_tick(bl_engine *e) {
+    bl_ode *ode = e->ode;
+    double *memory = ode->memory;
+    if (ode->is_varied || memory[ODE_IN_EVENT] == 0.0 || memory[ODE_PENDING] != 0.0 || memory[ODE_HIT] < 0.0) return;
+    const double t = memory[ODE_TIME];
+    if (fabs(t - ode_time_of(e, memory[ODE_HIT])) > ode_slack(e, t) || !ode_has_changed(e) ||
+        memcmp(ode->after, e->x, (size_t)e->layout.states * sizeof(double)) != 0)
+        return;
+    memcpy(e->values + e->layout.parameters, ode->before + e->layout.parameters, ode_kept_size(e));
+    if (e->crossing_count > 0) memcpy(e->mode, ode->modes_before, (size_t)e->crossing_count * sizeof(double));
+    memory[ODE_NEXT_TICK] = memory[ODE_HIT];
+    ode_set_pending(e, true);
+    ode_set_tick(e);
+    e->minor_valid = e->outputs_valid = e->constants_valid = false;
+}
+
 int bl_ode_set_time(bl_engine *e, double time) {
     double *memory = e->ode->memory;
     if (!(fabs(time - e->start) <= ODE_LARGEST_TICK * e->step) || time < e->start - bl_slack(e, e->start))
@@ -167,6 +219,7 @@ void bl_ode_set_states(bl_engine *e, const double *x) {
 
 /* Signals that derivatives and crossing functions depend on. */
 static int ode_evaluate_minor(bl_engine *e) {
+    ode_reopen_tick(e);
     if (e->ode->memory[ODE_PENDING] != 0.0 || !e->constants_valid) return bl_ode_outputs(e);
     if (e->minor_valid) return BL_OK;
     const int status = bl_evaluate_minor(e, e->ode->memory[ODE_TIME]);
@@ -175,8 +228,9 @@ static int ode_evaluate_minor(bl_engine *e) {
 }
 
 int bl_ode_outputs(bl_engine *e) {
-    const double t = e->ode->memory[ODE_TIME];
     if (e->outputs_valid) return BL_OK;
+    ode_reopen_tick(e);
+    const double t = e->ode->memory[ODE_TIME];
     int status = e->parameters_valid ? BL_OK : bl_check_parameters(e, t);
     if (status != BL_OK) return status;
     if (e->ode->memory[ODE_PENDING] != 0.0) {
@@ -235,6 +289,7 @@ int bl_ode_indicators(bl_engine *e, double *indicators) {
 
 void bl_ode_forget(bl_engine *e) {
     memset(e->ode->memory, 0, (size_t)(ODE_HEAD + 2 * e->crossing_count) * sizeof(double));
+    e->ode->memory[ODE_HIT] = -1.0;
     ode_set_pending(e, false);
     e->decision = BL_DECIDE;
 }
@@ -302,6 +357,7 @@ static int ode_commit_tick(bl_engine *e) {
     double *memory = e->ode->memory;
     ode_set_tick(e);
     const double t = memory[ODE_TIME];
+    ode_keep_values(e);
     int status = e->tick > 0 ? bl_project(e, t) : BL_OK;
     e->outputs_valid = false;
     if (status == BL_OK) status = bl_ode_outputs(e);
@@ -313,9 +369,35 @@ static int ode_commit_tick(bl_engine *e) {
     return BL_OK;
 }
 
+/* The next tick is an event if it changes a block. */
+static void ode_await_tick(bl_engine *e, double t) {
+    for (int32_t k = 0; k < e->block_count; k++) {
+        const bl_kernel *kernel = e->kernels[k];
+        if (e->block_rate[k] != BL_RATE_CONTINUOUS || !kernel->needs_next_tick || !bl_active(e, e->block_guard[k]))
+            continue;
+        if (kernel->needs_next_tick(&e->blocks[k], t))
+            e->ode->memory[ODE_NEXT_TICK] = fmin(e->ode->memory[ODE_NEXT_TICK], (double)(e->tick + 1));
+    }
+}
+
+/* After the updates of a tick, as in the engine's own run: the modes are those of its outputs, and there is an event only where a crossing
+   function is beyond its border. Its importing tool would not see that one change its sign. */
+static int ode_decide_after_tick(bl_engine *e, double t) {
+    e->decision = BL_DECIDE;
+    int status = bl_run_apart(e, t);
+    bl_clear_inactive(e);
+    e->decision = BL_KEEP;
+    e->minor_valid = e->outputs_valid = false;
+    if (status == BL_OK) status = ode_evaluate_crossings(e);
+    for (int64_t k = 0; k < e->crossing_count && status == BL_OK; k++)
+        if (e->crossing[k] < 0.0) return bl_decide_modes(e, t);
+    return status;
+}
+
 int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome) {
     double *memory = e->ode->memory;
     memcpy(e->ode->kept, e->x, (size_t)e->layout.states * sizeof(double));
+    ode_reopen_tick(e);
     const bool is_tick = memory[ODE_PENDING] != 0.0;
     int status = is_tick ? BL_OK : ode_check_passed(e);
     /* Modes are decided with the constants of parameters that have changed. */
@@ -324,22 +406,44 @@ int bl_ode_event(bl_engine *e, bl_ode_outcome *outcome) {
     outcome->ended = status == BL_STOP;
     if (status == BL_STOP) status = BL_OK;
     const double t = memory[ODE_TIME], slack = BL_GRID_TOLERANCE * e->step;
-    if (status == BL_OK && !outcome->ended) status = bl_decide_modes(e, t);
+    memcpy(e->ode->before, e->values, (size_t)e->layout.parameters * sizeof(double));
+    if (status == BL_OK && !outcome->ended) status = is_tick ? ode_decide_after_tick(e, t) : bl_decide_modes(e, t);
     e->decision = BL_KEEP;
     e->minor_valid = e->outputs_valid = false;
     if (!outcome->ended && is_tick) ode_set_clock(e);
+    if (status == BL_OK && !outcome->ended && !e->ode->every_tick) ode_await_tick(e, t);
     bl_find_instant(e, t + slack);
     memory[ODE_NEXT_TIME] = fmin(e->instant, ode_time_of(e, memory[ODE_NEXT_TICK]));
     outcome->next_time = memory[ODE_NEXT_TIME];
     outcome->states_changed = memcmp(e->ode->kept, e->x, (size_t)e->layout.states * sizeof(double)) != 0;
+    memcpy(e->ode->after, e->x, (size_t)e->layout.states * sizeof(double));
+    return status;
+}
+
+/* The event with the parameters and inputs that were set after it was taken. The tool is not told of new states and times here. */
+static int ode_take_changes(bl_engine *e) {
+    const double next_time = e->ode->memory[ODE_NEXT_TIME];
+    bl_ode_outcome outcome;
+    const int status = bl_ode_event(e, &outcome);
+    if (status == BL_OK && (outcome.ended || outcome.states_changed || outcome.next_time < next_time))
+        return bl_fail(
+            e, BL_ERROR_ARGUMENT, -1,
+            "parameters or inputs that were set after the event at t = %.12g was taken change %s: update the "
+            "discrete states again",
+            e->ode->memory[ODE_TIME],
+            outcome.ended            ? "the end of the simulation"
+            : outcome.states_changed ? "states"
+                                     : "the time of the next event");
     return status;
 }
 
 int bl_ode_continue(bl_engine *e) {
     double *memory = e->ode->memory, *scale = e->ode->scale;
-    if (memory[ODE_PENDING] != 0.0)
+    const bool is_pending = memory[ODE_PENDING] != 0.0;
+    if (is_pending && memory[ODE_NEXT_TICK] != memory[ODE_HIT])
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the event at t = %.12g has not been taken", memory[ODE_TIME]);
-    const int status = ode_evaluate_crossings(e);
+    int status = is_pending || ode_has_changed(e) ? ode_take_changes(e) : BL_OK;
+    if (status == BL_OK) status = ode_evaluate_crossings(e);
     if (status != BL_OK) return status;
     for (int64_t k = 0; k < e->crossing_count; k++)
         if (isfinite(e->crossing[k])) scale[k] = fmax(scale[k], fabs(e->crossing[k]));
@@ -359,16 +463,16 @@ int bl_ode_directional(bl_engine *e, const int64_t *knowns, const double *seeds,
     const bool pending = e->ode->memory[ODE_PENDING] != 0.0;
     /* Of an event at a tick, the outputs have decided the modes. */
     e->frozen = pending;
+    e->ode->is_varied = true;
     if (status == BL_OK)
         status = bl_differentiate_values(e, ode_evaluate_all, knowns, seeds, known_count, unknowns, unknown_count, out);
     e->frozen = false;
+    e->ode->is_varied = false;
     e->minor_valid = e->outputs_valid = false;
     return status;
 }
 
-static size_t ode_memory_size(const bl_engine *e) {
-    return (size_t)(ODE_HEAD + 2 * e->crossing_count + e->layout.states) * sizeof(double);
-}
+static size_t ode_memory_size(const bl_engine *e) { return (size_t)ode_memory_count(e) * sizeof(double); }
 
 /* The modes of blocks are among what is saved, and blocks find places in tables by them: a state that was damaged is rejected. */
 size_t bl_ode_state_size(const bl_engine *e) { return sizeof(uint64_t) + ode_memory_size(e); }

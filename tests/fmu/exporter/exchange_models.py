@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from biella import Diagram
 from biella.blocks import (
     Compare,
     Constant,
+    Convert,
+    DiscreteIntegrator,
     Expression,
     Gain,
     Integrator,
@@ -146,6 +149,49 @@ def machine_temperature(t: float) -> float:
         since, start, goal = until, border, 30.0 - goal
 
 
+CHAIN_STEP = 1e-2
+
+
+def make_chain() -> Diagram:
+    """x' = 1, 2, 3, 0 by a machine whose guards hold from the start: one transition a tick."""
+    d = Diagram("chain", step=CHAIN_STEP)
+    x = d.add(Integrator(1.0), "x")
+    machine = StateMachine(inputs=["x"], outputs=["rate"], continuous=True)
+    states = [machine.state(f"s{k}", rate=rate) for k, rate in enumerate((1, 2, 3, 0))]
+    for source, target in itertools.pairwise(states):
+        machine.transition(source, target, when="x > 0.5")
+    d.add(machine, "machine", x=x)
+    d.connect(machine["rate"], x)
+    d.output("x", x)
+    d.output("rate", machine["rate"])
+    return d
+
+
+def chain_x(t: float) -> float:
+    spent = [min(max(t - k * CHAIN_STEP, 0.0), CHAIN_STEP) for k in range(3)]
+    return 1.0 + spent[0] + 2.0 * spent[1] + 3.0 * spent[2]
+
+
+def make_edge() -> Diagram:
+    """x' = 1, then 3 from an edge at x = 0.255 on, which is an event input."""
+    d = Diagram("edge", step=CHAIN_STEP)
+    x = d.add(Integrator(0.0), "x")
+    over = d.add(Compare(">", 0.255), "over")
+    machine = StateMachine(inputs=["x"], events=["go"], outputs=["rate"], continuous=True)
+    slow, fast = machine.state("slow", rate=1), machine.state("fast", rate=3)
+    machine.transition(slow, fast, on="go")
+    machine.transition(fast, slow, when="x > 100")
+    d.add(machine, "machine", x=x, go=over)
+    d.connect(x, over)
+    d.connect(machine["rate"], x)
+    d.output("x", x)
+    return d
+
+
+def edge_x(t: float) -> float:
+    return t if t <= 0.255 else 0.255 + 3.0 * (t - 0.255)
+
+
 def make_crank() -> Diagram:
     """A slider-crank, whose loop of joints is closed by a constraint."""
     d = Diagram("crank", step=1e-3)
@@ -218,6 +264,34 @@ def make_stopping() -> Diagram:
     return d
 
 
+def make_held() -> Diagram:
+    """An input that is sampled and summed every 0.1 s; y' is the sample."""
+    d = Diagram("held", step=1e-2)
+    gain = d.add(Gain(2.0), "gain", period=0.1)
+    total = d.add(DiscreteIntegrator(initial=1.0), "total", period=0.1)
+    y = d.add(Integrator(0.0), "y")
+    d.connect(d.input("u"), gain)
+    d.connect(gain, total, y)
+    for name, block in {"gain": gain, "total": total, "y": y}.items():
+        d.output(f"{name}_out", block)
+    return d
+
+
+def make_threshold() -> Diagram:
+    """x' = [u > threshold]; z' = 1, back to 0 where u gets above another threshold."""
+    d = Diagram("threshold", step=1e-2)
+    u = d.input("u")
+    x, z = d.add(Integrator(0.0), "x"), d.add(Integrator(0.0, reset="rising"), "z")
+    d.connect(u, d.add(Compare(">", 1.0), "over"), d.add(Compare(">", 4.0), "far"))
+    d.connect(d.blocks["over"], d.add(Convert("real"), "real"))
+    d.connect(d.blocks["real"], x)
+    d.connect(d.add(Constant(1.0), "one"), z["u"])
+    d.connect(d.blocks["far"], z["reset"])
+    d.output("x_out", x)
+    d.output("z_out", z["y"])
+    return d
+
+
 def make_driven() -> Diagram:
     """x' = u² - x y, y' = 3·[u > 1] - k y + b, with inputs of two kinds."""
     d = Diagram("driven", step=1e-2)
@@ -243,6 +317,8 @@ MODELS = {
     "sampled": make_sampled,
     "step": make_step,
     "machine": make_machine,
+    "chain": make_chain,
+    "edge": make_edge,
     "crank": make_crank,
     "delay": make_delay,
     "pulse": make_pulse,
@@ -255,4 +331,6 @@ CLOSED = {
     "step": ("x", step_x),
     "machine": ("temperature", machine_temperature),
     "sawtooth": ("x", lambda t: t % 0.37),
+    "chain": ("x", chain_x),
+    "edge": ("x", edge_x),
 }

@@ -194,7 +194,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-@pytest.mark.parametrize("name", ["ball", "relay", "step", "machine"])
+@pytest.mark.parametrize("name", ["ball", "relay", "step", "machine", "chain"])
 def test_a_driver_in_c_with_its_own_solver(
     write: Write, driver: Path, tmp_path: Path, name: str
 ) -> None:
@@ -230,10 +230,10 @@ def test_a_driver_in_c_with_its_own_solver(
     assert table[-1, 0] == pytest.approx(UNTIL, abs=1e-9)
     expected = [solution(t) for t in table[:, 0]]
     np.testing.assert_allclose(table[:, 1], expected, atol=1e-8)
-    # Impacts of the ball within 2 s; turns at 0.5, 1.5 s; the step; the thermostat's changes.
-    assert (
-        int(last.removeprefix("events ")) == {"ball": 3, "relay": 2, "step": 1, "machine": 3}[name]
-    )
+    # Impacts of the ball within 2 s; turns at 0.5, 1.5 s; the step; the thermostat's changes; the
+    # three transitions of the chain, at ticks.
+    expected_events = {"ball": 3, "relay": 2, "step": 1, "machine": 3, "chain": 3}
+    assert int(last.removeprefix("events ")) == expected_events[name]
 
 
 def make_internal() -> Diagram:

@@ -21,9 +21,11 @@ from .exchange_models import (
     make_ball,
     make_crank,
     make_driven,
+    make_held,
     make_relay,
     make_sampled,
     make_stopping,
+    make_threshold,
 )
 
 pytestmark = pytest.mark.engine
@@ -302,6 +304,114 @@ def test_a_tick_commits_once_and_shows_outputs_before(open_tool: Open) -> None:
     assert tool.read("gain_out", "delay_out") == [3.75, 0.0]
     tool.fmu.enterContinuousTimeMode()
     assert tool.derivatives == pytest.approx([-3.75])
+
+
+def test_inputs_that_change_in_an_event_are_sampled_again(open_tool: Open) -> None:
+    """Event iteration: the sample is that of the last inputs, taken once, from the state before."""
+    tool = open_tool(make_held())
+    tool.initialize()
+    tool.write("u", 1.0)
+    assert tool.read("gain_out") == [2.0]
+    tool.take_event()
+    assert tool.read("gain_out") == [2.0]
+    tool.write("u", 3.0)
+    assert tool.read("gain_out") == [6.0]
+    outcome = tool.take_event()
+    assert not outcome[0] and outcome[5] == pytest.approx(0.1, abs=1e-15)
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives == [6.0]
+    tool.write("u", 50.0)
+    assert tool.read("gain_out") == [6.0]
+    tool.fmu.setTime(0.1)
+    tool.states = np.array([0.6])
+    tool.write("u", 1.0)
+    tool.fmu.enterEventMode()
+    # One sum of 0.1 s · 6, none of what was sampled first.
+    assert tool.read("gain_out", "total_out") == [2.0, pytest.approx(1.6, abs=1e-15)]
+
+
+def test_another_event_at_the_same_instant_samples_again(open_tool: Open) -> None:
+    """As where the event of another FMU changes an input after this one has ended its own."""
+    tool = open_tool(make_held())
+    tool.start()
+    tool.fmu.setTime(0.1)
+    tool.states = np.array([0.25])
+    tool.fmu.enterEventMode()
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    tool.write("u", 2.0)
+    assert tool.derivatives == [0.0]
+    tool.fmu.enterEventMode()
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives == [4.0]
+    # Later, within the sample, another event does not sample.
+    tool.fmu.setTime(0.15)
+    tool.states = np.array([0.45])
+    tool.fmu.enterEventMode()
+    tool.write("u", 7.0)
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives == [4.0]
+    tool.fmu.setTime(0.2)
+    tool.states = np.array([0.65])
+    tool.fmu.enterEventMode()
+    assert tool.read("total_out", "gain_out") == [pytest.approx(1.4, abs=1e-15), 14.0]
+
+
+def test_a_state_saved_within_an_event_samples_again_too(open_tool: Open) -> None:
+    tool = open_tool(make_held())
+    tool.initialize()
+    tool.write("u", 1.0)
+    tool.take_event()
+    saved = tool.fmu.getFMUState()
+    for _ in range(2):
+        tool.fmu.setFMUState(saved)
+        tool.write("u", 3.0)
+        tool.take_event()
+        tool.fmu.enterContinuousTimeMode()
+        assert tool.derivatives == [6.0]
+        tool.fmu.setTime(0.05)
+        tool.states = np.array([0.3])
+    tool.fmu.freeFMUState(saved)
+
+
+@pytest.mark.parametrize("name, value, slope", [("over.threshold", 3.0, 0.0), ("u", 0.5, 0.0)])
+def test_what_is_set_after_the_last_update_decides_modes(
+    open_tool: Open, name: str, value: float, slope: float
+) -> None:
+    tool = open_tool(make_threshold())
+    tool.initialize()
+    tool.write("u", 2.0)
+    tool.take_event()
+    assert tool.derivatives.tolist() == [1.0, 1.0]
+    tool.write(name, value)
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives.tolist() == [slope, 1.0]
+    assert (tool.indicators > 0).all()
+
+
+def test_a_sample_that_is_set_after_the_last_update_is_taken(open_tool: Open) -> None:
+    tool = open_tool(make_held())
+    tool.initialize()
+    tool.take_event()
+    tool.write("u", 3.0)
+    tool.fmu.enterContinuousTimeMode()
+    assert tool.derivatives == [6.0]
+
+
+def test_a_reset_after_the_last_update_asks_for_another(open_tool: Open) -> None:
+    """The tool would not read the state that has changed."""
+    tool = open_tool(make_threshold())
+    tool.start()
+    tool.fmu.setTime(0.5)
+    tool.states = np.array([0.0, 0.5])
+    tool.fmu.enterEventMode()
+    tool.take_event()
+    tool.write("u", 5.0)
+    with pytest.raises(FMICallException):
+        tool.fmu.enterContinuousTimeMode()
+    assert tool.said("update the discrete states again")
 
 
 def test_a_time_event_must_not_be_passed(open_tool: Open) -> None:

@@ -13,6 +13,7 @@ from biella.blocks import (
     Compare,
     Constant,
     Convert,
+    Expression,
     Gain,
     Integrator,
     Pulse,
@@ -319,6 +320,81 @@ def test_an_fmu_drives_native_blocks(model):
         expected.append(x)
         x, u = u + (x - u) * decay, 0.5 * (2.0 - x)
     np.testing.assert_allclose(result["lag.y"], expected, atol=1e-7)
+
+
+# -- the end of steps
+
+
+def recorded(model, step=0.1, period=1e300, **options):
+    """Return a diagram in which the input of the FMU grows as exp(t)."""
+    d = Diagram("steps", step=step, **options)
+    d.add(Integrator(1.0), name="v")
+    d.connect(d["v"], d["v"])
+    d.add(Fmu(model("RECORDER"), parameters={"period": period}), name="fmu")
+    d.connect(d["v"], d["fmu"]["u"])
+    return d
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_completed_step_has_its_time_its_states_and_its_inputs(model, solver):
+    """Those of the tick where it ends, to the bit: not those of the last stage."""
+    result = simulate(recorded(model, solver=solver), until=1.0)
+    np.testing.assert_array_equal(result["fmu.steps"], np.arange(11))
+    np.testing.assert_array_equal(result["fmu.at"][1:], result.t[1:])
+    np.testing.assert_array_equal(result["fmu.last_u"][1:], result["v"][1:])
+    np.testing.assert_array_equal(result["fmu.last_x"][1:], result["fmu.x"][1:])
+
+
+@pytest.mark.parametrize("tolerance", [None, 1e-8])
+@pytest.mark.parametrize("period", [0.1, 0.37])
+def test_a_step_is_completed_once_where_an_event_is_at_its_end(model, period, tolerance):
+    """Time events at every tick, and beside them."""
+    solver = "dopri5" if tolerance else "rk4"
+    d = recorded(model, period=period, solver=solver, tolerance=tolerance)
+    result = simulate(d, until=1.0)
+    assert result["fmu.repeats"][-1] == 0
+    np.testing.assert_array_equal(result["fmu.at"][1:], result.t[1:])
+    np.testing.assert_array_equal(result["fmu.last_u"][1:], result["v"][1:])
+    if tolerance is None:
+        assert result["fmu.steps"][-1] == 10 + (2 if period == 0.37 else 0)
+
+
+def test_a_step_event_completes_its_step_once(model):
+    d = odd(model, "step_events")
+    result = simulate(d, until=1.0)
+    assert result["odd.count"][-1] == 9  # at the start, and at each tick from 0.3 s on
+
+
+def coupled_steps(model, tmp_path, method, flags=""):
+    """Return a loop of a co-simulation FMU with a state of the diagram, beside the recorder."""
+    from specimen import make_specimen
+
+    d = Diagram("coupled", step=0.1, solver="rk4", algebraic_loops="solve")
+    d.add(Fmu(make_specimen(tmp_path / "s.fmu"), inputs=["u"], outputs=["y"]), name="slave")
+    d.add(Fmu(model("RECORDER", flags)), name="fmu")
+    d.connect(d["slave"]["y"], d["fmu"]["u"])
+    back = d.add(Expression("1 - 0.5*x", unit="m"), "back", x=d["fmu"]["x"])
+    d.connect(back, d["slave"]["u"])
+    d.couple("slave", method=method, extrapolation=1)
+    return d
+
+
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_completed_steps_are_rolled_back(model, tmp_path, method):
+    """The sweeps of an iterated coupling are not seen: one step is completed in each tick."""
+    result = simulate(coupled_steps(model, tmp_path, method), until=1.0)
+    assert result["coupling.states+slave.iterations"].max() > 1
+    np.testing.assert_array_equal(result["fmu.steps"], np.arange(11))
+    np.testing.assert_array_equal(result["fmu.last_x"][1:], result["fmu.x"][1:])
+    assert result["fmu.repeats"][-1] == 0
+
+
+def test_an_fmu_that_cannot_take_back_a_completed_step_is_refused(model, tmp_path, version):
+    flags = 'needsCompletedIntegratorStep="true"' if version == 3 else " "
+    with pytest.raises(DiagramError, match="`fmu` cannot repeat a step"):
+        simulate(coupled_steps(model, tmp_path, "newton", flags), until=1.0)
+    simulate(coupled_steps(model, tmp_path, "gauss-seidel", flags), until=1.0)
+    simulate(coupled_steps(model, tmp_path, "newton", NO_STEPS[version]), until=1.0)
 
 
 # -- runs

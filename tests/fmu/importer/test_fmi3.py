@@ -10,7 +10,7 @@ from specimen import make_fmi3
 from typed import FLAGS, TROUBLE, describe, make_typed
 
 from biella import BiellaError, BlockError, Diagram, Fmu, linearize, replay, run_realtime, simulate
-from biella.blocks import Convert, Gain, Step, Sum
+from biella.blocks import Convert, Expression, Gain, Integrator, Step, Sum
 from biella.errors import BiellaWarning, FmuError
 
 pytestmark = pytest.mark.engine
@@ -183,6 +183,7 @@ def test_wrong_sizes_are_refused(typed):
         ({"A": "abc"}, "`A` is of type Float64, got 'abc'"),
         ({"texts": ["a"] * 3}, "`texts` of typed.fmu must be 2 × string"),
         ({"text": 1}, "`text` of typed.fmu must be a string, got 1"),
+        ({"texts": ["a", "b\0c"]}, "`texts` of typed.fmu cannot be .* first NUL"),
         ({"blob": "text"}, "`blob` of typed.fmu must be bytes, got 'text'"),
     ]
     for given, message in wrong:
@@ -322,6 +323,27 @@ def test_discrete_inputs_change_in_event_mode(typed, tmp_path):
     assert calls(diary).count("event") == 1
 
 
+@pytest.mark.parametrize("method", ["jacobi", "gauss-seidel", "fixed-point", "newton"])
+def test_a_coupled_step_enters_event_mode_only_for_a_change(typed, method):
+    """The discrete input changes at 0.03 s, once; the continuous one in every step."""
+    d = Diagram("coupled", step=0.01)
+    options: dict[str, Any] = {"event_mode": True, "inputs": ["u", "d", "i8"]}
+    f = d.add(Fmu(typed, outputs=["y", "x", "latched", "entries"], **options), name="f")
+    lag = d.add(Integrator(1.0), name="lag")
+    step = d.add(Step(at=0.03, to=7.0), name="s")
+    whole = d.add(Convert("integer"), name="n")
+    back = d.add(Expression("y - 3*x", unit="m"), "back", y=f["y"], x=lag)
+    d.connect(step, f["d"], whole)
+    d.connect(whole, f["i8"])
+    d.connect(back, lag)
+    d.connect(d.add(Expression("x", unit="m"), "drive", x=lag), f["u"])
+    d.couple("f", method=method, extrapolation=1)
+    result = simulate(d, 0.08)
+    assert result["f.latched"].tolist() == [0.0] * 4 + [7.0] * 5
+    # At the tick itself the input with direct feedthrough is set in event mode, which ends there.
+    assert result["f.entries"].tolist() == [0.0] * 3 + [1.0] * 6
+
+
 @pytest.mark.parametrize(
     "name, message",
     [("endless", "fmi3UpdateDiscreteStates requested more than 1000 iterations at t = 0.0"),
@@ -412,6 +434,12 @@ def test_an_fmu_that_can_only_get_and_set_states_has_tickets(tmp_path):
         instance.reset()
         with pytest.raises(BiellaError, match=r"canSerializeFMUState is false"):
             instance.restore(kept)
+        # A program that saves in every step does not use up the memory.
+        first = instance.save()
+        kept = [instance.save() for _ in range(100)]
+        instance.restore(kept[0])
+        with pytest.raises(BiellaError, match=r"its last 100 saved states are kept, and 100 were"):
+            instance.restore(first)
     path = make_typed(tmp_path / "n.fmu", xml=describe('hasEventMode="true"'))
     d = Diagram("none", step=0.01)
     d.add(Fmu(path, inputs=[], outputs=["x"]), name="f")

@@ -9,11 +9,10 @@ import sys
 import time
 
 import pytest
-from specimen import make_specimen
+from specimen import TROUBLE, make_specimen
 
-from biella import (
-    BlockError,
-)
+from biella import BlockError, Diagram, Fmu, simulate
+from biella.fmu.importer._archive import sweep
 
 from ..runs import fail
 
@@ -38,6 +37,31 @@ def test_an_isolated_fmu_cannot_take_the_run_with_it(specimen, tmp_path, trouble
     assert error.result.t[-1] == pytest.approx(0.05)
     assert error.result["bad.y"][0] == 1.0
     assert good == ["terminate", "free"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+@pytest.mark.parametrize("pidfd", [True, False])
+def test_the_end_of_the_process_is_seen_although_a_child_holds_its_pipe(
+    specimen, tmp_path, monkeypatch, pidfd
+):
+    """The child ends when the diary is gone; after 30 s it gives up, which closes the pipe."""
+    if not pidfd:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    diary = tmp_path / "diary"
+    diary.touch()
+    d = Diagram("orphan", step=0.01)
+    given = {"trouble": TROUBLE["orphan"], "at": 0.05, "diary": str(diary)}
+    d.add(Fmu(specimen, isolate=True, parameters=given), name="bad")
+    with pytest.raises(BlockError, match="its process was terminated by SIGABRT"):
+        simulate(d, 0.1)
+    found = diary.read_text()
+    diary.unlink()
+    assert "gave up" not in found
+    for _ in range(300):  # the child uses the folder, until it sees that the diary is gone
+        sweep()
+        if not list(tmp_path.glob("biella-fmu-*")):
+            break
+        time.sleep(0.1)
 
 
 LONG_RUN = """

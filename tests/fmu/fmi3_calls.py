@@ -205,13 +205,25 @@ class Instance3:
     def directional(
         self, unknowns: list[str], knowns: list[str], seed: list[float]
     ) -> tuple[int, list[float]]:
-        to, from_ = ([self.fmu.refer(name) for name in names] for names in (unknowns, knowns))
-        size = sum(self.fmu.size(name) for name in unknowns)
+        """J · seed, a value for each unknown."""
+        return self._differentiate("Directional", unknowns, knowns, seed, unknowns)
+
+    def adjoint(
+        self, unknowns: list[str], knowns: list[str], seed: list[float]
+    ) -> tuple[int, list[float]]:
+        """seedᵀ · J, a value for each known."""
+        return self._differentiate("Adjoint", unknowns, knowns, seed, knowns)
+
+    def _differentiate(
+        self, which: str, unknowns: list[str], knowns: list[str], seed: list[float], to: list[str]
+    ) -> tuple[int, list[float]]:
+        rows, columns = ([self.fmu.refer(name) for name in names] for names in (unknowns, knowns))
+        size = sum(self.fmu.size(name) for name in to)
         out = (c_double * max(size, 1))()
         status = self.call(
-            "fmi3GetDirectionalDerivative",
-            (c_uint32 * max(len(to), 1))(*to), len(to),
-            (c_uint32 * max(len(from_), 1))(*from_), len(from_),
+            f"fmi3Get{which}Derivative",
+            (c_uint32 * max(len(rows), 1))(*rows), len(rows),
+            (c_uint32 * max(len(columns), 1))(*columns), len(columns),
             (c_double * max(len(seed), 1))(*seed), len(seed), out, size,
         )  # fmt: skip
         return status, list(out)[:size]

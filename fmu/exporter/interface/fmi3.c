@@ -35,6 +35,9 @@ static const bl_fmu_call FMI3_CALLS[] = {
     [FMI3_GET_DIRECTIONAL_DERIVATIVE] = {"fmi3GetDirectionalDerivative",
                                          {INITIALIZING | FMI3_INITIALIZED | TERMINATED,
                                           INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
+    [FMI3_GET_ADJOINT_DERIVATIVE] = {"fmi3GetAdjointDerivative",
+                                     {INITIALIZING | FMI3_INITIALIZED | TERMINATED,
+                                      INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
     [FMI3_GET_OUTPUT_DERIVATIVES] = {"fmi3GetOutputDerivatives", {STEPPING | TERMINATED}},
     [FMI3_UPDATE_DISCRETE_STATES] = {"fmi3UpdateDiscreteStates", {EVENT_MODE, EVENT_MODE}},
     [FMI3_ENTER_STEP_MODE] = {"fmi3EnterStepMode", {EVENT_MODE}},
@@ -235,18 +238,38 @@ fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[]
     return (fmi3Status)bl_fmu_deserialize(f, bytes, size, state);
 }
 
+typedef bl_fmu_status (*differentiate)(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count,
+                                       const uint32_t knowns[], size_t known_count, const double seed[],
+                                       double sensitivity[]);
+
+/* Partial derivatives of the elements of variables: `unknown_size` and `known_size` of them. */
+static fmi3Status get_derivative(bl_fmu *f, differentiate compute, const fmi3ValueReference unknowns[],
+                                 size_t unknown_count, size_t unknown_size, const fmi3ValueReference knowns[],
+                                 size_t known_count, size_t known_size, const double seed[], double sensitivity[]) {
+    uint32_t *to = bl_fmi3_list_elements(f, unknowns, unknown_count, unknown_size);
+    uint32_t *from = to ? bl_fmi3_list_elements(f, knowns, known_count, known_size) : NULL;
+    bl_fmu_status status = FMU_ERROR;
+    if (from) status = compute(f, to, unknown_size, from, known_size, seed, sensitivity);
+    free(from);
+    free(to);
+    return (fmi3Status)status;
+}
+
 fmi3Status fmi3GetDirectionalDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[],
                                         size_t unknown_count, const fmi3ValueReference knowns[], size_t known_count,
                                         const fmi3Float64 seed[], size_t seed_count, fmi3Float64 sensitivity[],
                                         size_t sensitivity_count) {
     ENTER_FMI3(GET_DIRECTIONAL_DERIVATIVE)
-    uint32_t *to = bl_fmi3_list_elements(f, unknowns, unknown_count, sensitivity_count);
-    uint32_t *from = to ? bl_fmi3_list_elements(f, knowns, known_count, seed_count) : NULL;
-    bl_fmu_status status = FMU_ERROR;
-    if (from) status = bl_fmu_directional(f, to, sensitivity_count, from, seed_count, seed, sensitivity);
-    free(from);
-    free(to);
-    return (fmi3Status)status;
+    return get_derivative(f, bl_fmu_directional, unknowns, unknown_count, sensitivity_count, knowns, known_count,
+                          seed_count, seed, sensitivity);
+}
+
+fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t unknown_count,
+                                    const fmi3ValueReference knowns[], size_t known_count, const fmi3Float64 seed[],
+                                    size_t seed_count, fmi3Float64 sensitivity[], size_t sensitivity_count) {
+    ENTER_FMI3(GET_ADJOINT_DERIVATIVE)
+    return get_derivative(f, bl_fmu_adjoint, unknowns, unknown_count, seed_count, knowns, known_count,
+                          sensitivity_count, seed, sensitivity);
 }
 
 fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueReference references[], size_t count,

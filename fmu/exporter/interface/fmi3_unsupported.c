@@ -1,5 +1,5 @@
 /* Functions of FMI 3.0 for what these FMUs do not have, as their model description declares: other kinds, structural parameters, clocks,
- * dependencies of elements, adjoint derivatives. Each one fails and says so. */
+ * dependencies of elements. Each one fails and says so. */
 #include "fmu/exporter/interface/fmi3_calls.h"
 
 static fmi3Instance refuse_kind(const char *kind, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger) {
@@ -36,14 +36,6 @@ fmi3Status fmi3GetVariableDependencies(fmi3Instance instance, fmi3ValueReference
     (void)dependent, (void)element_indices_of_dependent, (void)independents, (void)element_indices_of_independents,
         (void)dependency_kinds, (void)n_dependencies;
     return bl_fmi3_refuse(instance, "fmi3GetVariableDependencies");
-}
-
-fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t n_unknowns,
-                                    const fmi3ValueReference knowns[], size_t n_knowns, const fmi3Float64 seed[],
-                                    size_t n_seed, fmi3Float64 sensitivity[], size_t n_sensitivity) {
-    (void)unknowns, (void)n_unknowns, (void)knowns, (void)n_knowns, (void)seed, (void)n_seed, (void)sensitivity,
-        (void)n_sensitivity;
-    return bl_fmi3_refuse(instance, "fmi3GetAdjointDerivative");
 }
 
 fmi3Status fmi3GetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,

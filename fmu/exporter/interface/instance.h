@@ -174,6 +174,9 @@ bl_fmu_status bl_fmu_enter_continuous_time(bl_fmu *f);
 /* Sensitivities of outputs to inputs and, in initialization mode, parameters. */
 bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                                  size_t known_count, const double seed[], double sensitivity[]);
+/* The transposed product: sensitivity = seedᵀ · J, with a seed for each unknown and a result for each known. */
+bl_fmu_status bl_fmu_adjoint(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                             size_t known_count, const double seed[], double sensitivity[]);
 /* Derivatives of inputs; they hold for the next step only. */
 bl_fmu_status bl_fmu_set_input_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
                                            const double values[]);

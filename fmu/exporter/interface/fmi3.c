@@ -3,7 +3,8 @@
  * An instance's life: instantiated → initialization mode → (event mode → ) step mode ⇄ event mode → terminated. Without event mode
  * events are handled within fmi3DoStep, as in FMI 2.0. With it, and with early return, a step ends at an event that was located; discrete
  * inputs that are set then act at once, because outputs are evaluated when they are read. Blocks with a sample period are no reason
- * for event mode: what happens at a tick is committed by fmi3DoStep. */
+ * for event mode: what happens at a tick is committed by fmi3DoStep. In an FMU with clocks it is committed in event mode, where the
+ * importing tool activates them. */
 #include "fmu/exporter/interface/fmi3_calls.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 enum {
     FMI3_STATES = INSTANTIATED | INITIALIZING | EVENT_MODE | STEPPING | TERMINATED | BROKEN,
     FMI3_INITIALIZED = EVENT_MODE | STEPPING,
+    FMI3_TIMING = INITIALIZING | EVENT_MODE,
     FMI3_EXCHANGING = EVENT_MODE | CONTINUOUS_TIME,
     FMI3_EXCHANGE_STATES = INSTANTIATED | INITIALIZING | FMI3_EXCHANGING | TERMINATED | BROKEN
 };
@@ -39,6 +41,11 @@ static const bl_fmu_call FMI3_CALLS[] = {
                                      {INITIALIZING | FMI3_INITIALIZED | TERMINATED,
                                       INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
     [FMI3_GET_OUTPUT_DERIVATIVES] = {"fmi3GetOutputDerivatives", {STEPPING | TERMINATED}},
+    [FMI3_SET_CLOCK] = {"fmi3SetClock", {EVENT_MODE, EVENT_MODE}},
+    [FMI3_GET_INTERVAL_DECIMAL] = {"fmi3GetIntervalDecimal", {FMI3_TIMING, FMI3_TIMING}},
+    [FMI3_GET_INTERVAL_FRACTION] = {"fmi3GetIntervalFraction", {FMI3_TIMING, FMI3_TIMING}},
+    [FMI3_GET_SHIFT_DECIMAL] = {"fmi3GetShiftDecimal", {INITIALIZING, INITIALIZING}},
+    [FMI3_GET_SHIFT_FRACTION] = {"fmi3GetShiftFraction", {INITIALIZING, INITIALIZING}},
     [FMI3_UPDATE_DISCRETE_STATES] = {"fmi3UpdateDiscreteStates", {EVENT_MODE, EVENT_MODE}},
     [FMI3_ENTER_STEP_MODE] = {"fmi3EnterStepMode", {EVENT_MODE}},
     [FMI3_DO_STEP] = {"fmi3DoStep", {STEPPING}},
@@ -79,6 +86,11 @@ fmi3Status bl_fmi3_refuse(fmi3Instance instance, const char *function) {
     return fmi3Error;
 }
 
+int bl_fmi3_has_clocks(fmi3Instance instance) {
+    const bl_fmu *f = bl_fmu_of(instance, &FMI3);
+    return f && bl_clock_count(f->engine) > 0;
+}
+
 /* Early return if there is no instance or the call is not allowed now. */
 #define ENTER_FMI3(call) \
     bl_fmu *f = bl_fmi3_enter(instance, FMI3_##call); \
@@ -110,6 +122,11 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                            ? "this FMU provides no intermediate updates, but the importer requires variables for them"
                            : NULL);
     if (!f) return NULL;
+    if (bl_clock_count(f->engine) > 0 && !eventModeUsed) {
+        bl_fmu_log(f, FMU_ERROR, "this FMU has clocks: they require event mode, eventModeUsed = true");
+        bl_fmu_free(f);
+        return NULL;
+    }
     f->uses_events = eventModeUsed;
     f->returns_early = earlyReturnAllowed;
     if (eventModeUsed && earlyReturnAllowed && !(f->undo = malloc(bl_state_size(f->engine)))) {
@@ -161,9 +178,11 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discrete
         return fmi3Error;
     }
     bl_ode_outcome outcome = {.next_time = INFINITY};
+    if (bl_fmu_check_active_clocks(f) != FMU_OK) return fmi3Error;
     bl_fmu_status status = FMU_OK;
     if (f->kind == MODEL_EXCHANGE) status = bl_fmu_take_event(f, &outcome);
     else if (bl_outputs(f->engine) != BL_OK) status = bl_fmu_fail(f);
+    else status = bl_fmu_take_clocks(f);
     if (status != FMU_OK) return (fmi3Status)status;
     *discreteStatesNeedUpdate = *nominalsOfContinuousStatesChanged = fmi3False;
     *terminateSimulation = f->ended != 0;
@@ -238,14 +257,15 @@ fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[]
     return (fmi3Status)bl_fmu_deserialize(f, bytes, size, state);
 }
 
-typedef bl_fmu_status (*differentiate)(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count,
-                                       const uint32_t knowns[], size_t known_count, const double seed[],
-                                       double sensitivity[]);
+typedef bl_fmu_status (*fmi3_differentiate)(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count,
+                                            const uint32_t knowns[], size_t known_count, const double seed[],
+                                            double sensitivity[]);
 
 /* Partial derivatives of the elements of variables: `unknown_size` and `known_size` of them. */
-static fmi3Status get_derivative(bl_fmu *f, differentiate compute, const fmi3ValueReference unknowns[],
-                                 size_t unknown_count, size_t unknown_size, const fmi3ValueReference knowns[],
-                                 size_t known_count, size_t known_size, const double seed[], double sensitivity[]) {
+static fmi3Status get_fmi3_derivative(bl_fmu *f, fmi3_differentiate compute, const fmi3ValueReference unknowns[],
+                                      size_t unknown_count, size_t unknown_size, const fmi3ValueReference knowns[],
+                                      size_t known_count, size_t known_size, const double seed[],
+                                      double sensitivity[]) {
     uint32_t *to = bl_fmi3_list_elements(f, unknowns, unknown_count, unknown_size);
     uint32_t *from = to ? bl_fmi3_list_elements(f, knowns, known_count, known_size) : NULL;
     bl_fmu_status status = FMU_ERROR;
@@ -260,16 +280,16 @@ fmi3Status fmi3GetDirectionalDerivative(fmi3Instance instance, const fmi3ValueRe
                                         const fmi3Float64 seed[], size_t seed_count, fmi3Float64 sensitivity[],
                                         size_t sensitivity_count) {
     ENTER_FMI3(GET_DIRECTIONAL_DERIVATIVE)
-    return get_derivative(f, bl_fmu_directional, unknowns, unknown_count, sensitivity_count, knowns, known_count,
-                          seed_count, seed, sensitivity);
+    return get_fmi3_derivative(f, bl_fmu_directional, unknowns, unknown_count, sensitivity_count, knowns, known_count,
+                               seed_count, seed, sensitivity);
 }
 
 fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t unknown_count,
                                     const fmi3ValueReference knowns[], size_t known_count, const fmi3Float64 seed[],
                                     size_t seed_count, fmi3Float64 sensitivity[], size_t sensitivity_count) {
     ENTER_FMI3(GET_ADJOINT_DERIVATIVE)
-    return get_derivative(f, bl_fmu_adjoint, unknowns, unknown_count, seed_count, knowns, known_count,
-                          sensitivity_count, seed, sensitivity);
+    return get_fmi3_derivative(f, bl_fmu_adjoint, unknowns, unknown_count, seed_count, knowns, known_count,
+                               sensitivity_count, seed, sensitivity);
 }
 
 fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueReference references[], size_t count,

@@ -225,6 +225,7 @@ bl_fmu_status bl_fmu_reset(bl_fmu *f) {
     f->state = INSTANTIATED;
     f->needs_init = 1;
     f->ended = 0;
+    f->active_clocks = 0;
     f->has_stop_time = 0;
     f->tolerance = 0.0;
     f->warned = 0;

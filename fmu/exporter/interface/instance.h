@@ -1,7 +1,7 @@
 /* One instance of an exported FMU, and what the functions of every version and kind of FMI do with it.
  *
  * Files beside this header: instance.c (life, log), variables.c (values), snapshots.c (saved states), stepping.c (steps of
- * co-simulation), exchange.c (model exchange), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
+ * co-simulation), clocks.c, exchange.c (model exchange), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
 #ifndef BIELLA_FMU_INSTANCE_H
 #define BIELLA_FMU_INSTANCE_H
 
@@ -70,6 +70,7 @@ struct bl_fmu {
     int uses_events;   /* of FMI 3.0: the importing tool handles event mode, */
     int returns_early; /* and steps that end early */
     void *undo;        /* room for a saved state of the engine, if both */
+    uint64_t active_clocks; /* a bit for each */
     unsigned warned;   /* of which fallbacks of the solver, a bit for each */
     /* Of an FMU that offers model exchange: `variables` are then those of the plan, states, derivatives, event indicators. */
     bl_variable *all_variables;
@@ -152,6 +153,19 @@ typedef struct {
 /* The same, except that it ends at events, where the importing tool handles events and early returns, and that a model which ends the
    simulation is no failure. */
 bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_step_result *result);
+
+/* Clocks: clocks.c. Their value references follow that of time, which follows those of variables. */
+uint32_t bl_fmu_clock_reference(const bl_fmu *f, int32_t clock);
+double bl_fmu_clock_interval(const bl_fmu *f, int32_t clock);
+int bl_fmu_clock_is_active(const bl_fmu *f, int32_t clock);
+/* Fails, with a message, if the clock does not tick now. */
+bl_fmu_status bl_fmu_activate_clock(bl_fmu *f, int32_t clock);
+/* Whether all clocks that tick now are active; a message about one that is not. */
+bl_fmu_status bl_fmu_check_active_clocks(const bl_fmu *f);
+/* Takes the tick of active clocks, and deactivates them: in co-simulation. */
+bl_fmu_status bl_fmu_take_clocks(bl_fmu *f);
+/* Whether a step misses no tick; if it does, the instance is broken. */
+bl_fmu_status bl_fmu_check_step_clocks(bl_fmu *f, double end);
 
 /* Model exchange: exchange.c. Functions with the names of FMI's, but for the first two: when an instance is made, and at the end of
    initialization. */

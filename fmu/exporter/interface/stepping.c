@@ -36,6 +36,7 @@ bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_st
     if (bl_fmu_check_step(f, now, size) != FMU_OK) return FMU_ERROR;
     const double end = now + size;
     int at_event = 0, status = BL_OK;
+    if (!f->ended && bl_fmu_check_step_clocks(f, end) != FMU_OK) return FMU_ERROR;
     if (!f->ended) status = f->undo ? bl_run_to_event(f->engine, end, f->undo, &at_event) : bl_run_to(f->engine, end);
     if (status == BL_STOP) {
         bl_fmu_log(f, FMU_OK, "the model ended the simulation at t = %.9g", bl_time(f->engine));

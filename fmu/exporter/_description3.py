@@ -55,7 +55,7 @@ def describe_fmi3(contents: Contents) -> str:
     add_log_and_experiment(root, contents)
     listed = ET.SubElement(root, "ModelVariables")
     for variable in variables:
-        _add_variable(listed, variable, types)
+        _add_variable(listed, variable, types, contents.kind != "me")
     if exchange is not None:
         _add_states(listed, exchange, contents.first_state)
     ET.SubElement(
@@ -103,9 +103,9 @@ def _add_co_simulation(root: ET.Element, contents: Contents) -> None:
         providesPerElementDependencies="false",
         canHandleVariableCommunicationStepSize="true",
         maxOutputDerivativeOrder=str(contents.output_derivative_order),
-        providesIntermediateUpdate="false",
+        providesIntermediateUpdate="true",
         mightReturnEarlyFromDoStep=str(_returns_early(contents)).lower(),
-        canReturnEarlyAfterIntermediateUpdate="false",
+        canReturnEarlyAfterIntermediateUpdate="true",
         hasEventMode="true",
     )
     if contents.fixed_step:
@@ -170,8 +170,9 @@ def _returns_early(contents: Contents) -> bool:
 
 
 def _add_variable(
-    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str]
+    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str], steps: bool
 ) -> None:
+    """Add a variable; where the FMU takes steps, continuous ones can be accessed in between."""
     element = ET.SubElement(
         parent,
         "Enumeration" if variable.names else _TYPES[variable.kind],
@@ -189,6 +190,8 @@ def _add_variable(
     if variable.unit is not None and variable.kind == "real":
         element.set("unit", variable.unit)
     add_ranges(element, variable)
+    if steps and variable.variability == "continuous":
+        element.set("intermediateUpdate", "true")
     if variable.clock is not None:
         element.set("clocks", str(variable.clock))
     if variable.start is not None:

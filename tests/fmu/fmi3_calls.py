@@ -16,6 +16,10 @@ from typing import Any
 
 OK, WARNING, DISCARD, ERROR = 0, 1, 2, 3
 LOGGER = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+UPDATE = ctypes.CFUNCTYPE(
+    None, c_void_p, c_double, c_bool, c_bool, c_bool, c_bool,
+    ctypes.POINTER(c_bool), ctypes.POINTER(c_double),
+)  # fmt: skip
 TYPES: dict[str, Any] = {
     "Float32": ctypes.c_float,
     "Float64": c_double,
@@ -76,6 +80,8 @@ class Instance3:
                 (status, category.decode(), text.decode())
             )
         )
+        update = changes.get("update")
+        self.callback = None if update is None else UPDATE(update)
         create = self.library.fmi3InstantiateCoSimulation
         create.restype = c_void_p
         required = changes.get("required", [])
@@ -88,7 +94,7 @@ class Instance3:
                 None if where is None else where.encode(),
                 c_bool(False), c_bool(logging), c_bool(events), c_bool(early),
                 (c_uint32 * max(len(required), 1))(*required), c_size_t(len(required)),
-                None, self.logger, None,
+                None, self.logger, self.callback,
             )
         )  # fmt: skip
 

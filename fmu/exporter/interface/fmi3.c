@@ -13,6 +13,8 @@
 enum {
     FMI3_STATES = INSTANTIATED | INITIALIZING | EVENT_MODE | STEPPING | TERMINATED | BROKEN,
     FMI3_INITIALIZED = EVENT_MODE | STEPPING,
+    FMI3_READABLE = FMI3_STATES | INTERMEDIATE,
+    FMI3_SETTABLE = BEFORE_STEPS | FMI3_INITIALIZED | INTERMEDIATE,
     FMI3_TIMING = INITIALIZING | EVENT_MODE,
     FMI3_EXCHANGING = EVENT_MODE | CONTINUOUS_TIME,
     FMI3_EXCHANGE_STATES = INSTANTIATED | INITIALIZING | FMI3_EXCHANGING | TERMINATED | BROKEN
@@ -26,8 +28,8 @@ static const bl_fmu_call FMI3_CALLS[] = {
     [FMI3_ENTER_EVENT_MODE] = {"fmi3EnterEventMode", {STEPPING, CONTINUOUS_TIME}},
     [FMI3_TERMINATE] = {"fmi3Terminate", {FMI3_INITIALIZED, FMI3_EXCHANGING}},
     [FMI3_RESET] = {"fmi3Reset", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
-    [FMI3_GET] = {"fmi3Get{VariableType}", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
-    [FMI3_SET] = {"fmi3Set{VariableType}", {BEFORE_STEPS | FMI3_INITIALIZED, BEFORE_STEPS | FMI3_EXCHANGING}},
+    [FMI3_GET] = {"fmi3Get{VariableType}", {FMI3_READABLE, FMI3_EXCHANGE_STATES}},
+    [FMI3_SET] = {"fmi3Set{VariableType}", {FMI3_SETTABLE, BEFORE_STEPS | FMI3_EXCHANGING}},
     [FMI3_GET_FMU_STATE] = {"fmi3GetFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
     [FMI3_SET_FMU_STATE] = {"fmi3SetFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
     [FMI3_FREE_FMU_STATE] = {"fmi3FreeFMUState", {FMI3_STATES, FMI3_EXCHANGE_STATES}},
@@ -40,7 +42,7 @@ static const bl_fmu_call FMI3_CALLS[] = {
     [FMI3_GET_ADJOINT_DERIVATIVE] = {"fmi3GetAdjointDerivative",
                                      {INITIALIZING | FMI3_INITIALIZED | TERMINATED,
                                       INITIALIZING | FMI3_EXCHANGING | TERMINATED}},
-    [FMI3_GET_OUTPUT_DERIVATIVES] = {"fmi3GetOutputDerivatives", {STEPPING | TERMINATED}},
+    [FMI3_GET_OUTPUT_DERIVATIVES] = {"fmi3GetOutputDerivatives", {STEPPING | INTERMEDIATE | TERMINATED}},
     [FMI3_SET_CLOCK] = {"fmi3SetClock", {EVENT_MODE, EVENT_MODE}},
     [FMI3_GET_INTERVAL_DECIMAL] = {"fmi3GetIntervalDecimal", {FMI3_TIMING, FMI3_TIMING}},
     [FMI3_GET_INTERVAL_FRACTION] = {"fmi3GetIntervalFraction", {FMI3_TIMING, FMI3_TIMING}},
@@ -103,25 +105,72 @@ fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean on, size_t cou
     return (fmi3Status)bl_fmu_set_logging(f, on, count, categories);
 }
 
+/* Intermediate update mode: continuous outputs are those of the tick that was reached, and continuous inputs act from there on. */
+static int update_fmi3(bl_fmu *f, double begin, double *end) {
+    const double now = bl_time(f->engine);
+    const int is_end = now >= *end - bl_slack(f->engine, *end), can_return = f->returns_early && !is_end;
+    fmi3Boolean requested = fmi3False;
+    fmi3Float64 time = now;
+    f->state = INTERMEDIATE;
+    f->accepts_inputs = !is_end;
+    ((fmi3IntermediateUpdateCallback)f->callback)(f->environment, now, !is_end, fmi3True, fmi3True, can_return,
+                                                  &requested, &time);
+    if (f->state != INTERMEDIATE) return 0; /* an evaluation has failed */
+    f->state = STEPPING;
+    if (!requested) return 1;
+    if (!can_return) {
+        bl_fmu_log(f, FMU_WARNING, "at t = %.9g the importer requests an early return although canReturnEarly is false",
+                   now);
+        return 1;
+    }
+    if (!(time >= begin) || !(time <= *end)) {
+        bl_fmu_log(f, FMU_WARNING, "earlyReturnTime %.12g is not within the step from %.12g to %.12g: it ends at %.12g",
+                   time, begin, *end, now);
+        time = now;
+    }
+    *end = time > now ? time : now;
+    return 1;
+}
+
+/* Whether the variables that the importer requires in intermediate updates can be accessed there; a message if not. */
+static int check_intermediate(const bl_fmu *f, const fmi3ValueReference references[], size_t count) {
+    if (bl_fmu_check_arrays(f, references, count, references) != FMU_OK) return 0;
+    for (size_t k = 0; k < count; k++) {
+        if (references[k] == bl_fmi3_time_reference(f)) continue;
+        const int is_known = (int64_t)references[k] < f->variable_count && f->variables[references[k]].extent > 0;
+        if (is_known && bl_fmu_is_intermediate(f, &f->variables[references[k]])) continue;
+        bl_fmu_log(f, FMU_ERROR,
+                   "value reference %u cannot be accessed in intermediate updates: it is no continuous "
+                   "input or output",
+                   references[k]);
+        return 0;
+    }
+    return 1;
+}
+
 fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible,
                                          fmi3Boolean logging, fmi3Boolean eventModeUsed, fmi3Boolean earlyReturnAllowed,
                                          const fmi3ValueReference requiredIntermediateVariables[],
                                          size_t nRequiredIntermediateVariables, fmi3InstanceEnvironment environment,
                                          fmi3LogMessageCallback logger,
                                          fmi3IntermediateUpdateCallback intermediateUpdate) {
-    (void)visible, (void)requiredIntermediateVariables, (void)intermediateUpdate;
+    (void)visible;
     const bl_fmu_request request = {.name = name,
                                     .token = token,
                                     .resources = resources,
                                     .logging = logging,
                                     .environment = environment,
                                     .logger = (void (*)(void))logger};
-    bl_fmu *f =
-        bl_fmi3_create(CO_SIMULATION, &request,
-                       nRequiredIntermediateVariables > 0
-                           ? "this FMU provides no intermediate updates, but the importer requires variables for them"
-                           : NULL);
+    bl_fmu *f = bl_fmi3_create(CO_SIMULATION, &request, NULL);
     if (!f) return NULL;
+    if (!check_intermediate(f, requiredIntermediateVariables, nRequiredIntermediateVariables)) {
+        bl_fmu_free(f);
+        return NULL;
+    }
+    if (intermediateUpdate) {
+        f->update = update_fmi3;
+        f->callback = (void (*)(void))intermediateUpdate;
+    }
     if (bl_clock_count(f->engine) > 0 && !eventModeUsed) {
         bl_fmu_log(f, FMU_ERROR, "this FMU has clocks: they require event mode, eventModeUsed = true");
         bl_fmu_free(f);
@@ -138,7 +187,9 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
 
 void fmi3FreeInstance(fmi3Instance instance) {
     bl_fmu *f = bl_fmu_of(instance, &FMI3);
-    if (f) bl_fmu_free(f);
+    if (f && f->state == INTERMEDIATE)
+        bl_fmu_log(f, FMU_ERROR, "fmi3FreeInstance is not allowed in the state 'intermediate update mode'");
+    else if (f) bl_fmu_free(f);
 }
 
 fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boolean toleranceDefined, fmi3Float64 tolerance,

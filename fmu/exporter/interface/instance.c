@@ -44,6 +44,7 @@ static const char *state_name(bl_fmu_state state) {
         case TERMINATED: return "terminated";
         case EVENT_MODE: return "event mode";
         case CONTINUOUS_TIME: return "continuous-time mode";
+        case INTERMEDIATE: return "intermediate update mode";
         default: return "error";
     }
 }

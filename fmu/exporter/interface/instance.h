@@ -20,6 +20,7 @@ typedef enum {
     BROKEN = 1 << 5,     /* after an error */
     EVENT_MODE = 1 << 6,
     CONTINUOUS_TIME = 1 << 7, /* of model exchange */
+    INTERMEDIATE = 1 << 8,    /* within a step, in the importing tool's callback; never saved */
 } bl_fmu_state;
 
 enum {
@@ -69,9 +70,14 @@ struct bl_fmu {
     int has_stop_time;
     int uses_events;   /* of FMI 3.0: the importing tool handles event mode, */
     int returns_early; /* and steps that end early */
-    void *undo;        /* room for a saved state of the engine, if both */
+    /* Of FMI 3.0, where the tool has a callback for intermediate updates: calls it, between two ticks of a step to *end, which it may
+       bring forward. 0: an error occurred in it. */
+    int (*update)(bl_fmu *f, double begin, double *end);
+    void (*callback)(void); /* of the tool */
+    int accepts_inputs; /* in the callback */
+    void *undo; /* room for a saved state of the engine, if both */
     uint64_t active_clocks; /* a bit for each */
-    unsigned warned;   /* of which fallbacks of the solver, a bit for each */
+    unsigned warned; /* of which fallbacks of the solver, a bit for each */
     /* Of an FMU that offers model exchange: `variables` are then those of the plan, states, derivatives, event indicators. */
     bl_variable *all_variables;
     int64_t state_count, indicator_count;
@@ -126,6 +132,8 @@ const bl_variable *bl_fmu_find(const bl_fmu *f, uint32_t reference, int32_t kind
 /* Outputs are computed only if one is asked for. After an error the values are as it left them. */
 bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value);
 bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value);
+/* Whether a variable can be accessed in intermediate updates: it is continuous. */
+int bl_fmu_is_intermediate(const bl_fmu *f, const bl_variable *variable);
 /* A value as an integer; the nearest one that there is if it is out of range. */
 int32_t bl_fmu_to_int32(double value);
 int64_t bl_fmu_to_int64(double value);

@@ -240,13 +240,14 @@ def test_capability_flags_are_true(fmu: Unpacked3) -> None:
     assert flag(fmu, "providesEvaluateDiscreteStates") in (None, "false")
     assert flag(fmu, "maxOutputDerivativeOrder") == "0"  # some outputs are not continuous
     assert one.output_derivatives(["x"])[0] == ERROR
-    assert flag(fmu, "providesIntermediateUpdate") == "false"
-    assert flag(fmu, "canReturnEarlyAfterIntermediateUpdate") == "false"
+    # test_fmi3_intermediate.py has these both ways.
+    assert flag(fmu, "providesIntermediateUpdate") == "true"
+    assert flag(fmu, "canReturnEarlyAfterIntermediateUpdate") == "true"
     assert flag(fmu, "mightReturnEarlyFromDoStep") == "true"  # it has a Stop block
     assert flag(fmu, "canBeInstantiatedOnlyOncePerProcess") == "false"
     other = Instance3(fmu).start(u=3.0)
     assert (one.get("y"), other.get("y")) == ([0.0], [6.0])
-    assert Instance3(fmu, required=[fmu.refer("u")]).pointer.value is None
+    assert Instance3(fmu, required=[fmu.refer("u")]).pointer.value is not None
 
 
 def test_other_kinds_cannot_be_instantiated(fmu: Unpacked3) -> None:
@@ -272,7 +273,8 @@ def test_other_kinds_cannot_be_instantiated(fmu: Unpacked3) -> None:
         ({"label": None}, "the instance name is missing"),
         ({"label": ""}, "the instance name is missing"),
         ({"where": "/no/such/folder/"}, "cannot read '/no/such/folder/plan.bin'"),
-        ({"required": [0]}, "this FMU provides no intermediate updates"),
+        ({"required": [1]}, "value reference 1 cannot be accessed in intermediate updates"),
+        ({"required": [0, 999]}, "value reference 999 cannot be accessed in intermediate updates"),
     ],
 )
 def test_instances_that_cannot_be(fmu: Unpacked3, change: dict[str, Any], message: str) -> None:

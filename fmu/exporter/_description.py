@@ -16,6 +16,7 @@ from ...blocks.core._units import BASE_UNITS, parse_unit
 from ...errors import BiellaError, suggest
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.engine._library import contract
+from ._clocks import Clock
 from ._exchange import TOLERANCE, Exchange
 from ._variables import Variable
 
@@ -58,6 +59,8 @@ class Contents:
         See `Diagram.export_fmu`.
     exchange
         The interface for model exchange, if it is offered.
+    clocks
+        In FMI 3.0.
     """
 
     plan: Plan
@@ -68,6 +71,7 @@ class Contents:
     about: Mapping[str, str] = field(default_factory=dict)
     kind: str = "cs"
     exchange: Exchange | None = None
+    clocks: Sequence[Clock] = ()
 
     @property
     def identifier(self) -> str:
@@ -89,12 +93,21 @@ class Contents:
             said.update(repr(sorted(self.about.items())).encode())
         if self.exchange is not None:
             said.update(repr(self.exchange).encode())
+        if self.clocks:
+            said.update(repr(list(self.clocks)).encode())
         return f"{{biella-{checksum:016x}-{said.hexdigest()[:16]}}}"
 
     @property
     def first_state(self) -> int:
         """Reference of the first state; derivatives and event indicators follow the states."""
         return len(self.plan.sections["VARS"]) // 12
+
+    @property
+    def time_reference(self) -> int:
+        """Reference of time, in FMI 3.0; clocks follow it."""
+        exchange = self.exchange
+        more = 2 * len(exchange.states) + exchange.indicators if exchange is not None else 0
+        return self.first_state + more
 
     @property
     def description(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 
+from ._clocks import Clock
 from ._description import (
     Contents,
     add_items,
@@ -54,21 +55,21 @@ def describe_fmi3(contents: Contents) -> str:
     add_log_and_experiment(root, contents)
     listed = ET.SubElement(root, "ModelVariables")
     for variable in variables:
-        _add_variable(listed, variable, types)
-    time = contents.first_state
+        _add_variable(listed, variable, types, contents.kind != "me")
     if exchange is not None:
         _add_states(listed, exchange, contents.first_state)
-        time += 2 * len(exchange.states) + exchange.indicators
     ET.SubElement(
         listed,
         "Float64",
         name=name_time(contents),
-        valueReference=str(time),
+        valueReference=str(contents.time_reference),
         causality="independent",
         variability="continuous",
         description="time",
         unit="s",
     )
+    for reference, clock in enumerate(contents.clocks, contents.time_reference + 1):
+        _add_clock(listed, clock, reference)
     _add_structure(root, contents)
     return write_text(root)
 
@@ -82,7 +83,7 @@ def _add_model_exchange(root: ET.Element, contents: Contents, exchange: Exchange
         canGetAndSetFMUState="true",
         canSerializeFMUState="true",
         providesDirectionalDerivatives="true",
-        providesAdjointDerivatives="false",
+        providesAdjointDerivatives="true",
         providesPerElementDependencies="false",
         needsCompletedIntegratorStep=str(exchange.completes_steps).lower(),
         providesEvaluateDiscreteStates="false",
@@ -98,13 +99,13 @@ def _add_co_simulation(root: ET.Element, contents: Contents) -> None:
         canGetAndSetFMUState="true",
         canSerializeFMUState="true",
         providesDirectionalDerivatives="true",
-        providesAdjointDerivatives="false",
+        providesAdjointDerivatives="true",
         providesPerElementDependencies="false",
         canHandleVariableCommunicationStepSize="true",
         maxOutputDerivativeOrder=str(contents.output_derivative_order),
-        providesIntermediateUpdate="false",
+        providesIntermediateUpdate="true",
         mightReturnEarlyFromDoStep=str(_returns_early(contents)).lower(),
-        canReturnEarlyAfterIntermediateUpdate="false",
+        canReturnEarlyAfterIntermediateUpdate="true",
         hasEventMode="true",
     )
     if contents.fixed_step:
@@ -126,11 +127,35 @@ def _add_states(parent: ET.Element, exchange: Exchange, first: int) -> None:
             element.set("derivative", str(first + k - count))
 
 
+def _add_clock(parent: ET.Element, clock: Clock, reference: int) -> None:
+    """Add a time-based clock: its ticks are known, so it is an input that the tool activates."""
+    element = ET.SubElement(
+        parent,
+        "Clock",
+        name=clock.name,
+        valueReference=str(reference),
+        causality="input",
+        variability="discrete",
+        description=clean(clock.doc),
+        canBeDeactivated="false",
+        intervalVariability="constant",
+        intervalDecimal=repr(clock.interval),
+        shiftDecimal=repr(clock.shift),
+        supportsFraction=str(clock.fraction is not None).lower(),
+    )
+    if clock.fraction is not None:
+        interval, shift, resolution = clock.fraction
+        element.set("resolution", str(resolution))
+        element.set("intervalCounter", str(interval))
+        element.set("shiftCounter", str(shift))
+
+
 def name_time(contents: Contents) -> str:
     """Return the name of the independent variable: ``time``, unless a variable has that name."""
     taken = {v.name for v in contents.variables}
     if contents.exchange is not None:
         taken |= {*contents.exchange.states, *contents.exchange.indicator_names}
+    taken |= {clock.name for clock in contents.clocks}
     name = "time"
     while name in taken:
         name = f"_{name}"
@@ -145,8 +170,9 @@ def _returns_early(contents: Contents) -> bool:
 
 
 def _add_variable(
-    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str]
+    parent: ET.Element, variable: Variable, types: Mapping[tuple[str, ...], str], steps: bool
 ) -> None:
+    """Add a variable; where the FMU takes steps, continuous ones can be accessed in between."""
     element = ET.SubElement(
         parent,
         "Enumeration" if variable.names else _TYPES[variable.kind],
@@ -164,6 +190,10 @@ def _add_variable(
     if variable.unit is not None and variable.kind == "real":
         element.set("unit", variable.unit)
     add_ranges(element, variable)
+    if steps and variable.variability == "continuous":
+        element.set("intermediateUpdate", "true")
+    if variable.clock is not None:
+        element.set("clocks", str(variable.clock))
     if variable.start is not None:
         element.set("start", " ".join(write_value(variable, value) for value in variable.start))
     for size in variable.shape:
@@ -190,7 +220,8 @@ def _add_structure(root: ET.Element, contents: Contents) -> None:
 
     for v in outputs:
         known = [references[name] for name in reached[v.name] if name in references]
-        add("Output", v.reference, known + states)
+        clock = [] if v.clock is None else [str(v.clock)]
+        add("Output", v.reference, known + states + clock)
     inputs = [str(v.reference) for v in contents.variables if v.causality == "input"]
     for k in range(count):
         assert exchange is not None
@@ -200,7 +231,10 @@ def _add_structure(root: ET.Element, contents: Contents) -> None:
         else:
             known = inputs + [states[i] for i in exchange.dependencies[k]]
             add("ContinuousStateDerivative", reference, known)
-    unknowns = [v.reference for v in outputs] + [first + k for k in range(2 * count)]
+    # A clocked variable has its value from the first tick on.
+    unknowns = [v.reference for v in outputs if v.clock is None] + [
+        first + k for k in range(2 * count)
+    ]
     parameters = [str(v.reference) for v in contents.variables if v.causality == "parameter"]
     known = inputs + parameters
     for reference in unknowns:

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
+from ._clocks import Clock, describe_clocks, find_clock_rates, with_clocks
 from ._description import Contents, check_about, check_version
 from ._description2 import describe_fmi2
 from ._description3 import describe_fmi3
@@ -55,6 +56,7 @@ def export_fmu(
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
+    clocks: bool = False,
 ) -> Path:
     """Write `diagram` as a self-contained FMU and return its path.
 
@@ -92,6 +94,10 @@ def export_fmu(
         where there is no limit. They are declared, not enforced.
     nominal
         Typical magnitude of real variables by name.
+    clocks
+        Whether the rates of blocks with a period are declared as clocks, in FMI 3.0: periodic
+        input clocks, which the importing tool activates in event mode at each of their ticks. Many
+        tools do not support clocks.
 
     Raises
     ------
@@ -101,7 +107,8 @@ def export_fmu(
     FmuError
         If the file cannot be written, or a platform not be compiled for.
     BiellaError
-        For an unknown version or kind, and for names in an option that the diagram does not have.
+        For an unknown version or kind, for names in an option that the diagram does not have, and
+        for clocks in FMI 2.0 or of a diagram in which no block has a period.
 
     Warns
     -----
@@ -124,6 +131,7 @@ def export_fmu(
         local=local,
         limits=limits,
         nominal=nominal,
+        clocks=clocks,
     )
     written = write_fmu(diagram, model, path, options)
     if not model.outputs:
@@ -149,12 +157,16 @@ class FmuOptions:
     local: Sequence[str] = ()
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
     nominal: Mapping[str, float] | None = None
+    clocks: bool = False
 
 
 def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
     version, about = check_version(options.version), check_about(options.about)
     _reject_double_names(plan)
+    if options.clocks and version != "3.0":
+        raise BiellaError(f'FMI {version} has no clocks: export with version="3.0".')
+    rates = find_clock_rates(plan) if options.clocks else []
     shown = _choose_parameters(plan, options.parameters)
     if isinstance(options.parameters, Mapping):
         values = {path: value for path, value in options.parameters.items() if value is not None}
@@ -170,6 +182,14 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         exchange = Exchange.of(plan, [name for v in variables for name in v.element_names])
         plan = plan.with_kind(KINDS[options.kind])
 
+    clocks: list[Clock] = []
+    if rates:
+        plan = plan.with_clocks(rates)
+        names = [name for v in variables for name in v.element_names]
+        if exchange is not None:
+            names += [*exchange.states, *exchange.indicator_names]
+        clocks = describe_clocks(plan, rates, names)
+
     engines = find_engines(options.platforms)
     contents = Contents(
         plan=plan,
@@ -180,7 +200,11 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         about=about,
         kind=options.kind,
         exchange=exchange,
+        clocks=clocks,
     )
+    if clocks:
+        first = contents.time_reference + 1
+        contents = replace(contents, variables=with_clocks(plan, variables, rates, first))
     pictures = draw_pictures(diagram, plan)
     replaced = [name for name in plan.inputs if name in {*diagram.blocks} - {*diagram.inports}]
     page = document(contents, version, pictures.svg, replaced)

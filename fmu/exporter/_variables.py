@@ -34,6 +34,8 @@ class Variable:
         Of an enumeration: the names of its values, from 1 on.
     minimum, maximum, nominal
         Of every element; None where they are not known.
+    clock
+        Reference of the clock that the variable belongs to, if there is one.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Variable:
     minimum: float | None = None
     maximum: float | None = None
     nominal: float | None = None
+    clock: int | None = None
 
     @property
     def size(self) -> int:

@@ -268,6 +268,23 @@ BL_API int bl_ode_restore(bl_engine *e, const void *state);
 enum { BL_OFFERS_STEPS = 1, BL_OFFERS_EXCHANGE = 2 };
 BL_API int32_t bl_plan_kinds(const bl_engine *e);
 
+/* Clocks: rates of the plan whose ticks an importing tool activates, at most BL_CLOCKS: scheduler/engine/events/clocks.c. */
+enum { BL_CLOCKS = 64 };
+BL_API int32_t bl_clock_count(const bl_engine *e);
+/* The period of a clock and its first tick after the start, in base steps. */
+BL_API int64_t bl_clock_period(const bl_engine *e, int32_t clock);
+BL_API int64_t bl_clock_shift(const bl_engine *e, int32_t clock);
+/* The base step as a fraction in lowest terms; 0, without writing, if there is none that equals it to the bit. */
+BL_API int bl_step_fraction(const bl_engine *e, uint64_t *numerator, uint64_t *denominator);
+/* Whether a clock ticks at the present time and its tick has not been taken, and the time of its next tick after the present time. */
+BL_API int bl_clock_is_due(const bl_engine *e, int32_t clock);
+BL_API double bl_clock_next(const bl_engine *e, int32_t clock);
+/* Takes what happens at the present tick, before the run goes on: sampled blocks update with the present inputs, and hold. With
+   bl_ode_start, bl_ode_event does so. */
+BL_API int bl_take_hits(bl_engine *e);
+/* The time of the next tick of the base step. */
+BL_API double bl_next_tick_time(const bl_engine *e);
+
 /* Variables of the plan's boundary, for FMI: see fmu/exporter/interface/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };

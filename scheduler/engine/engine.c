@@ -181,8 +181,11 @@ int bl_outputs(bl_engine *e) {
     if (e->outputs_valid) return BL_OK;
     const double t = bl_time(e);
     if (!e->parameters_valid && bl_check_parameters(e, t) != BL_OK) return BL_ERROR_BLOCK;
-    find_due(e, e->offset != 0.0);
+    find_due(e, e->offset != 0.0 || e->hits_taken);
+    const unsigned char integrates = e->integrates;
+    if (e->hits_taken) e->integrates = 1;
     int status = bl_run_program(e, &e->major, t, false);
+    e->integrates = integrates;
     if (status == BL_OK && !e->begun) {
         bool changed = false;
         if (all_finite(e->signals, e->layout.signals)) status = begin_blocks(e, t, &changed);
@@ -348,10 +351,24 @@ int bl_commit_hits(bl_engine *e, double t) {
     return run_hits(e, &e->updates, t);
 }
 
+int bl_take_hits(bl_engine *e) {
+    int status = bl_outputs(e);
+    if (status != BL_OK || e->hits_taken) return status;
+    if (e->offset != 0.0) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "t = %.9g is not a tick", bl_time(e));
+    status = bl_commit_hits(e, bl_time(e));
+    if (status != BL_OK) return status;
+    e->hits_taken = true;
+    e->outputs_valid = true; /* outputs of the tick, which were evaluated before the updates */
+    return BL_OK;
+}
+
 static int commit_part(bl_engine *e, double end) {
     const double offset = e->offset, t = bl_time(e), h = end - offset;
     int status = BL_OK;
-    if (offset == 0.0) {
+    if (e->hits_taken) {
+        e->outputs_valid = false;
+        find_due(e, false); /* blocks with an internal solver advance from their hits */
+    } else if (offset == 0.0) {
         status = bl_commit_hits(e, t);
     } else {
         e->outputs_valid = false;
@@ -365,6 +382,7 @@ static int commit_part(bl_engine *e, double end) {
     if (status == BL_OK) status = bl_coupling_advance(e, t, h);
     if (status != BL_OK) return status;
     set_clock(e, e->tick, end);
+    e->hits_taken = false;
     bl_follow_inputs(e, bl_time(e));
     return BL_OK;
 }
@@ -568,6 +586,7 @@ void bl_reset(bl_engine *e) {
     memset(e->input_derivatives, 0, (size_t)(BL_INPUT_DERIVATIVES * e->input_count) * sizeof(double));
     e->tick = 0;
     e->offset = 0.0;
+    e->hits_taken = false;
     e->start = e->first_start;
     e->initialized = e->begun = false;
     e->is_unfinished = false;
@@ -580,6 +599,7 @@ void bl_reset(bl_engine *e) {
 int bl_init(bl_engine *e) {
     e->tick = 0;
     e->offset = 0.0;
+    e->hits_taken = false;
     memset(e->signals, 0, (size_t)(e->layout.total - e->layout.parameters) * sizeof(double));
     e->begun = false;
     e->is_unfinished = false;
@@ -697,12 +717,15 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
-/* A saved state: which plan, of which format, it belongs to, when it was, whether it was initialized; the values and input derivatives follow. */
+/* A saved state: which plan, of which format, it belongs to, when it was, and in which phase; the values and input derivatives follow. */
 typedef struct {
     uint64_t plan_hash;
-    int64_t tick, initialized, count;
+    int64_t tick, phase, count;
     double start, offset;
 } bl_state_head;
+
+/* Phases of a run; the second one: the hits of the tick were taken. */
+enum { PHASE_INITIALIZED = 1, PHASE_HITS_TAKEN = 2 };
 
 /* With the plan's format, because what follows for the same plan may differ between formats. */
 static uint64_t state_hash(const bl_engine *e) { return e->plan_hash ^ (uint64_t)BL_PLAN_VERSION; }
@@ -714,7 +737,8 @@ size_t bl_state_size(const bl_engine *e) {
 }
 
 void bl_save(const bl_engine *e, void *state) {
-    const bl_state_head head = {state_hash(e), e->tick, e->initialized, e->layout.total, e->start, e->offset};
+    const int64_t phase = (e->initialized ? PHASE_INITIALIZED : 0) | (e->hits_taken ? PHASE_HITS_TAKEN : 0);
+    const bl_state_head head = {state_hash(e), e->tick, phase, e->layout.total, e->start, e->offset};
     const size_t values = (size_t)e->layout.total * sizeof(double),
                  input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     char *to = state;
@@ -744,7 +768,8 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
     e->tick = head.tick;
     e->offset = head.offset;
     e->start = head.start;
-    e->initialized = head.initialized != 0;
+    e->initialized = (head.phase & PHASE_INITIALIZED) != 0;
+    e->hits_taken = (head.phase & PHASE_HITS_TAKEN) != 0 && e->initialized && e->offset == 0.0;
     e->begun = false; /* perhaps */
     e->is_unfinished = false;
     e->has_input_derivatives = true; /* perhaps */
@@ -757,6 +782,7 @@ void bl_take_over(bl_engine *e, const bl_engine *from) {
     memcpy(e->input_derivatives, from->input_derivatives, (size_t)input_derivative_count(e) * sizeof(double));
     e->tick = from->tick;
     e->offset = from->offset;
+    e->hits_taken = from->hits_taken;
     e->start = from->start;
     e->initialized = from->initialized;
     e->begun = from->begun;

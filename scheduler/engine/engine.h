@@ -252,6 +252,8 @@ struct bl_engine {
     struct bl_strings *strings; /* between FMUs, NULL if there are none: strings.c */
     uint64_t plan_hash;
     int32_t kinds; /* BL_OFFERS_… */
+    int32_t *clocks; /* rates whose ticks an importing tool activates: events/clocks.c */
+    int32_t clock_count;
     bl_layout layout;
     bl_block *blocks;
     const bl_kernel **kernels; /* of each block */
@@ -308,7 +310,8 @@ struct bl_engine {
     double *values;
     double *signals, *x, *z, *counters, *solver_memory, *open; /* parts of values */
     int64_t tick;
-    double offset; /* seconds since the tick; if not 0, the actions at the tick are complete */
+    double offset; /* seconds since the tick; if not 0, the actions at the tick are complete, */
+    bool hits_taken; /* and if this is true, although it is 0: bl_take_hits */
     double *input_derivatives; /* BL_INPUT_DERIVATIVES for each real input */
 
     /* Scratch. */
@@ -479,6 +482,9 @@ void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 static inline bool bl_has_events(const bl_engine *e) { return e->crossing_count > 0 || e->timed_count > 0; }
 /* ode.c: back to before the start. */
 void bl_ode_forget(bl_engine *e);
+/* Whether bl_ode_start has been called, and whether the event is at a tick that has not been taken. */
+bool bl_ode_has_started(const bl_engine *e);
+bool bl_ode_is_at_tick(const bl_engine *e);
 /* sensitivity.c: out[k] = Σ seeds[i] ∂values[unknowns[k]]/∂values[knowns[i]] with `measure`; an unknown from layout.total on is a
    derivative of a state. Values are afterwards as before. */
 int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const int64_t *knowns, const double *seeds,

@@ -1264,12 +1264,29 @@ static int load_kinds(bl_loader *l) {
     return BL_OK;
 }
 
+/* Section CLKS, of plans in FMUs with clocks: their rates. */
+static int load_clocks(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *clocks = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "CLKS", 4, &clocks, &n));
+    REQUIRE(n <= BL_CLOCKS, "it has too many clocks");
+    TRY(allocate(l, n, sizeof(int32_t), &e->clocks));
+    for (int64_t k = 0; k < n; k++) {
+        REQUIRE(clocks[k] > BL_RATE_CONSTANT && clocks[k] < e->internal_solver_rate, "a clock has no rate");
+        e->clocks[k] = clocks[k];
+    }
+    e->clock_count = (int32_t)n;
+    return BL_OK;
+}
+
 static int load(bl_loader *l) {
     TRY(load_head(l));
     TRY(load_kinds(l));
     TRY(load_control(l));
     TRY(load_sizes(l));
     TRY(load_rates(l));
+    TRY(load_clocks(l));
     TRY(load_blocks(l));
     TRY(load_guards(l));
     TRY(load_loops(l));

@@ -16,6 +16,10 @@ from typing import Any
 
 OK, WARNING, DISCARD, ERROR = 0, 1, 2, 3
 LOGGER = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+UPDATE = ctypes.CFUNCTYPE(
+    None, c_void_p, c_double, c_bool, c_bool, c_bool, c_bool,
+    ctypes.POINTER(c_bool), ctypes.POINTER(c_double),
+)  # fmt: skip
 TYPES: dict[str, Any] = {
     "Float32": ctypes.c_float,
     "Float64": c_double,
@@ -76,6 +80,8 @@ class Instance3:
                 (status, category.decode(), text.decode())
             )
         )
+        update = changes.get("update")
+        self.callback = None if update is None else UPDATE(update)
         create = self.library.fmi3InstantiateCoSimulation
         create.restype = c_void_p
         required = changes.get("required", [])
@@ -88,7 +94,7 @@ class Instance3:
                 None if where is None else where.encode(),
                 c_bool(False), c_bool(logging), c_bool(events), c_bool(early),
                 (c_uint32 * max(len(required), 1))(*required), c_size_t(len(required)),
-                None, self.logger, None,
+                None, self.logger, self.callback,
             )
         )  # fmt: skip
 
@@ -205,13 +211,25 @@ class Instance3:
     def directional(
         self, unknowns: list[str], knowns: list[str], seed: list[float]
     ) -> tuple[int, list[float]]:
-        to, from_ = ([self.fmu.refer(name) for name in names] for names in (unknowns, knowns))
-        size = sum(self.fmu.size(name) for name in unknowns)
+        """J · seed, a value for each unknown."""
+        return self._differentiate("Directional", unknowns, knowns, seed, unknowns)
+
+    def adjoint(
+        self, unknowns: list[str], knowns: list[str], seed: list[float]
+    ) -> tuple[int, list[float]]:
+        """seedᵀ · J, a value for each known."""
+        return self._differentiate("Adjoint", unknowns, knowns, seed, knowns)
+
+    def _differentiate(
+        self, which: str, unknowns: list[str], knowns: list[str], seed: list[float], to: list[str]
+    ) -> tuple[int, list[float]]:
+        rows, columns = ([self.fmu.refer(name) for name in names] for names in (unknowns, knowns))
+        size = sum(self.fmu.size(name) for name in to)
         out = (c_double * max(size, 1))()
         status = self.call(
-            "fmi3GetDirectionalDerivative",
-            (c_uint32 * max(len(to), 1))(*to), len(to),
-            (c_uint32 * max(len(from_), 1))(*from_), len(from_),
+            f"fmi3Get{which}Derivative",
+            (c_uint32 * max(len(rows), 1))(*rows), len(rows),
+            (c_uint32 * max(len(columns), 1))(*columns), len(columns),
             (c_double * max(len(seed), 1))(*seed), len(seed), out, size,
         )  # fmt: skip
         return status, list(out)[:size]

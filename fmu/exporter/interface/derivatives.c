@@ -38,28 +38,64 @@ static int64_t *find_slots(const bl_fmu *f, const uint32_t references[], size_t 
     return slots;
 }
 
-bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
-                                 size_t known_count, const double seed[], double sensitivity[]) {
-    if (bl_fmu_check_arrays(f, unknowns, unknown_count, sensitivity) != FMU_OK ||
-        bl_fmu_check_arrays(f, knowns, known_count, seed) != FMU_OK)
-        return FMU_ERROR;
-    for (size_t k = 0; k < known_count; k++)
+static bl_fmu_status check_seed(const bl_fmu *f, const double seed[], size_t count) {
+    for (size_t k = 0; k < count; k++)
         if (!isfinite(seed[k])) {
             bl_fmu_log(f, FMU_ERROR, "a seed is not finite");
             return FMU_ERROR;
         }
+    return FMU_OK;
+}
+
+/* J · seed, where the slots of unknowns and knowns have been found. */
+static bl_fmu_status multiply(bl_fmu *f, const int64_t *to, int64_t m, const int64_t *from, int64_t n, int anew,
+                              const double *seed, double *product) {
+    const int exchanges = f->kind == MODEL_EXCHANGE && f->state != INITIALIZING;
+    if ((exchanges ? bl_ode_directional(f->engine, from, seed, n, to, m, product)
+                   : bl_directional(f->engine, from, seed, n, to, m, anew, product)) == BL_OK)
+        return FMU_OK;
+    bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
+    return FMU_ERROR;
+}
+
+bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                                 size_t known_count, const double seed[], double sensitivity[]) {
+    if (bl_fmu_check_arrays(f, unknowns, unknown_count, sensitivity) != FMU_OK ||
+        bl_fmu_check_arrays(f, knowns, known_count, seed) != FMU_OK || check_seed(f, seed, known_count) != FMU_OK)
+        return FMU_ERROR;
     if (f->state == INITIALIZING && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
     int anew = 0;
     int64_t *from = find_slots(f, knowns, known_count, KNOWNS, &anew),
             *to = find_slots(f, unknowns, unknown_count, UNKNOWNS, NULL);
-    bl_fmu_status status = from && to ? FMU_OK : FMU_ERROR;
-    const int64_t m = (int64_t)unknown_count, n = (int64_t)known_count;
-    if (status == FMU_OK && (f->kind == MODEL_EXCHANGE && f->state != INITIALIZING
-                                 ? bl_ode_directional(f->engine, from, seed, n, to, m, sensitivity)
-                                 : bl_directional(f->engine, from, seed, n, to, m, anew, sensitivity)) != BL_OK) {
-        bl_fmu_log(f, FMU_ERROR, "%s", bl_message(f->engine));
-        status = FMU_ERROR;
+    bl_fmu_status status = FMU_ERROR;
+    if (from && to)
+        status = multiply(f, to, (int64_t)unknown_count, from, (int64_t)known_count, anew, seed, sensitivity);
+    free(from);
+    free(to);
+    return status;
+}
+
+/* Column by column: each is a directional derivative, so that both functions have the same Jacobian. */
+bl_fmu_status bl_fmu_adjoint(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                             size_t known_count, const double seed[], double sensitivity[]) {
+    if (bl_fmu_check_arrays(f, unknowns, unknown_count, seed) != FMU_OK ||
+        bl_fmu_check_arrays(f, knowns, known_count, sensitivity) != FMU_OK ||
+        check_seed(f, seed, unknown_count) != FMU_OK)
+        return FMU_ERROR;
+    if (f->state == INITIALIZING && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
+    const double one = 1.0;
+    int anew = 0;
+    int64_t *from = find_slots(f, knowns, known_count, KNOWNS, &anew),
+            *to = find_slots(f, unknowns, unknown_count, UNKNOWNS, NULL);
+    double *column = calloc(unknown_count + 1, sizeof *column);
+    bl_fmu_status status = from && to && column ? FMU_OK : FMU_ERROR;
+    for (size_t i = 0; i < known_count && status == FMU_OK; i++) {
+        status = multiply(f, to, (int64_t)unknown_count, from + i, 1, anew, &one, column);
+        double sum = 0.0;
+        for (size_t k = 0; k < unknown_count; k++) sum += seed[k] * column[k];
+        if (status == FMU_OK) sensitivity[i] = sum;
     }
+    free(column);
     free(from);
     free(to);
     return status;

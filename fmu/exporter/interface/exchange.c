@@ -160,6 +160,7 @@ bl_fmu_status bl_fmu_take_event(bl_fmu *f, bl_ode_outcome *outcome) {
     if (outcome->ended && !f->ended)
         bl_fmu_log(f, FMU_OK, "the model ends the simulation at t = %.9g", bl_time(f->engine));
     f->ended = outcome->ended;
+    f->active_clocks = 0;
     return FMU_OK;
 }
 

@@ -22,7 +22,13 @@ typedef enum {
     FMI3_SERIALIZE_FMU_STATE,
     FMI3_DESERIALIZE_FMU_STATE,
     FMI3_GET_DIRECTIONAL_DERIVATIVE,
+    FMI3_GET_ADJOINT_DERIVATIVE,
     FMI3_GET_OUTPUT_DERIVATIVES,
+    FMI3_SET_CLOCK,
+    FMI3_GET_INTERVAL_DECIMAL,
+    FMI3_GET_INTERVAL_FRACTION,
+    FMI3_GET_SHIFT_DECIMAL,
+    FMI3_GET_SHIFT_FRACTION,
     FMI3_UPDATE_DISCRETE_STATES,
     FMI3_ENTER_STEP_MODE,
     FMI3_DO_STEP,
@@ -41,6 +47,11 @@ typedef enum {
 /* bl_fmu_enter for FMI 3.0; bl_fmu_of, with a message that `function` is not supported. */
 bl_fmu *bl_fmi3_enter(fmi3Instance instance, fmi3_call call);
 fmi3Status bl_fmi3_refuse(fmi3Instance instance, const char *function);
+
+/* Whether this is an instance of an FMU with clocks. */
+int bl_fmi3_has_clocks(fmi3Instance instance);
+/* Fails, unless no variables are given: no variable of this FMU has the type. */
+fmi3Status bl_fmi3_refuse_type(fmi3Instance instance, fmi3_call call, size_t reference_count, const char *type);
 
 /* Makes an instance: bl_fmu_create for FMI 3.0. */
 bl_fmu *bl_fmi3_create(bl_fmu_kind kind, const bl_fmu_request *request, const char *unsupported);

@@ -1,5 +1,5 @@
-/* Functions of FMI 3.0 for what these FMUs do not have, as their model description declares: other kinds, structural parameters, clocks,
- * dependencies of elements, adjoint derivatives. Each one fails and says so. */
+/* Functions of FMI 3.0 for what these FMUs do not have, as their model description declares: other kinds, structural parameters,
+ * dependencies of elements. Each one fails and says so. */
 #include "fmu/exporter/interface/fmi3_calls.h"
 
 static fmi3Instance refuse_kind(const char *kind, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger) {
@@ -36,63 +36,6 @@ fmi3Status fmi3GetVariableDependencies(fmi3Instance instance, fmi3ValueReference
     (void)dependent, (void)element_indices_of_dependent, (void)independents, (void)element_indices_of_independents,
         (void)dependency_kinds, (void)n_dependencies;
     return bl_fmi3_refuse(instance, "fmi3GetVariableDependencies");
-}
-
-fmi3Status fmi3GetAdjointDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t n_unknowns,
-                                    const fmi3ValueReference knowns[], size_t n_knowns, const fmi3Float64 seed[],
-                                    size_t n_seed, fmi3Float64 sensitivity[], size_t n_sensitivity) {
-    (void)unknowns, (void)n_unknowns, (void)knowns, (void)n_knowns, (void)seed, (void)n_seed, (void)sensitivity,
-        (void)n_sensitivity;
-    return bl_fmi3_refuse(instance, "fmi3GetAdjointDerivative");
-}
-
-fmi3Status fmi3GetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                  fmi3Float64 intervals[], fmi3IntervalQualifier qualifiers[]) {
-    (void)references, (void)count, (void)intervals, (void)qualifiers;
-    return bl_fmi3_refuse(instance, "fmi3GetIntervalDecimal");
-}
-
-fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                   fmi3UInt64 counters[], fmi3UInt64 resolutions[],
-                                   fmi3IntervalQualifier qualifiers[]) {
-    (void)references, (void)count, (void)counters, (void)resolutions, (void)qualifiers;
-    return bl_fmi3_refuse(instance, "fmi3GetIntervalFraction");
-}
-
-fmi3Status fmi3GetShiftDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                               fmi3Float64 shifts[]) {
-    (void)references, (void)count, (void)shifts;
-    return bl_fmi3_refuse(instance, "fmi3GetShiftDecimal");
-}
-
-fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                fmi3UInt64 counters[], fmi3UInt64 resolutions[]) {
-    (void)references, (void)count, (void)counters, (void)resolutions;
-    return bl_fmi3_refuse(instance, "fmi3GetShiftFraction");
-}
-
-fmi3Status fmi3SetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                  const fmi3Float64 intervals[]) {
-    (void)references, (void)count, (void)intervals;
-    return bl_fmi3_refuse(instance, "fmi3SetIntervalDecimal");
-}
-
-fmi3Status fmi3SetIntervalFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                   const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]) {
-    (void)references, (void)count, (void)counters, (void)resolutions;
-    return bl_fmi3_refuse(instance, "fmi3SetIntervalFraction");
-}
-
-fmi3Status fmi3SetShiftDecimal(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                               const fmi3Float64 shifts[]) {
-    (void)references, (void)count, (void)shifts;
-    return bl_fmi3_refuse(instance, "fmi3SetShiftDecimal");
-}
-
-fmi3Status fmi3SetShiftFraction(fmi3Instance instance, const fmi3ValueReference references[], size_t count,
-                                const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]) {
-    (void)references, (void)count, (void)counters, (void)resolutions;
-    return bl_fmi3_refuse(instance, "fmi3SetShiftFraction");
 }
 
 fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference clock_reference,

@@ -125,8 +125,7 @@ TRANSFER(fmi3SetFloat64, FMI3_SET, const fmi3Float64, BL_REAL, BL_REAL, set_floa
 TRANSFER(fmi3SetInt64, FMI3_SET, const fmi3Int64, BL_INTEGER, BL_ENUMERATION, set_int64)
 TRANSFER(fmi3SetBoolean, FMI3_SET, const fmi3Boolean, BL_BOOLEAN, BL_BOOLEAN, set_boolean)
 
-/* Types that no variable of these FMUs has. */
-static fmi3Status refuse_type(fmi3Instance instance, fmi3_call call, size_t reference_count, const char *type) {
+fmi3Status bl_fmi3_refuse_type(fmi3Instance instance, fmi3_call call, size_t reference_count, const char *type) {
     bl_fmu *f = bl_fmi3_enter(instance, call);
     if (!f) return fmi3Error;
     if (reference_count == 0) return fmi3OK;
@@ -138,12 +137,12 @@ static fmi3Status refuse_type(fmi3Instance instance, fmi3_call call, size_t refe
     fmi3Status fmi3Get##name(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count, \
                              fmi3##name values[], size_t value_count) { \
         (void)references, (void)values, (void)value_count; \
-        return refuse_type(instance, FMI3_GET, reference_count, #name); \
+        return bl_fmi3_refuse_type(instance, FMI3_GET, reference_count, #name); \
     } \
     fmi3Status fmi3Set##name(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count, \
                              const fmi3##name values[], size_t value_count) { \
         (void)references, (void)values, (void)value_count; \
-        return refuse_type(instance, FMI3_SET, reference_count, #name); \
+        return bl_fmi3_refuse_type(instance, FMI3_SET, reference_count, #name); \
     }
 
 REFUSE_TYPE(Float32)
@@ -159,23 +158,11 @@ REFUSE_TYPE(String)
 fmi3Status fmi3GetBinary(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count,
                          size_t sizes[], fmi3Binary values[], size_t value_count) {
     (void)references, (void)sizes, (void)values, (void)value_count;
-    return refuse_type(instance, FMI3_GET, reference_count, "Binary");
+    return bl_fmi3_refuse_type(instance, FMI3_GET, reference_count, "Binary");
 }
 
 fmi3Status fmi3SetBinary(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count,
                          const size_t sizes[], const fmi3Binary values[], size_t value_count) {
     (void)references, (void)sizes, (void)values, (void)value_count;
-    return refuse_type(instance, FMI3_SET, reference_count, "Binary");
-}
-
-fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count,
-                        fmi3Clock values[]) {
-    (void)references, (void)values;
-    return refuse_type(instance, FMI3_GET, reference_count, "Clock");
-}
-
-fmi3Status fmi3SetClock(fmi3Instance instance, const fmi3ValueReference references[], size_t reference_count,
-                        const fmi3Clock values[]) {
-    (void)references, (void)values;
-    return refuse_type(instance, FMI3_SET, reference_count, "Clock");
+    return bl_fmi3_refuse_type(instance, FMI3_SET, reference_count, "Binary");
 }

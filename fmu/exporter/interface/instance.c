@@ -44,6 +44,7 @@ static const char *state_name(bl_fmu_state state) {
         case TERMINATED: return "terminated";
         case EVENT_MODE: return "event mode";
         case CONTINUOUS_TIME: return "continuous-time mode";
+        case INTERMEDIATE: return "intermediate update mode";
         default: return "error";
     }
 }
@@ -225,6 +226,7 @@ bl_fmu_status bl_fmu_reset(bl_fmu *f) {
     f->state = INSTANTIATED;
     f->needs_init = 1;
     f->ended = 0;
+    f->active_clocks = 0;
     f->has_stop_time = 0;
     f->tolerance = 0.0;
     f->warned = 0;

@@ -1,7 +1,7 @@
 /* One instance of an exported FMU, and what the functions of every version and kind of FMI do with it.
  *
  * Files beside this header: instance.c (life, log), variables.c (values), snapshots.c (saved states), stepping.c (steps of
- * co-simulation), exchange.c (model exchange), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
+ * co-simulation), clocks.c, exchange.c (model exchange), derivatives.c. fmi2.c and fmi3.c have FMI's own names, the tables of allowed calls, and nothing else. */
 #ifndef BIELLA_FMU_INSTANCE_H
 #define BIELLA_FMU_INSTANCE_H
 
@@ -20,6 +20,7 @@ typedef enum {
     BROKEN = 1 << 5,     /* after an error */
     EVENT_MODE = 1 << 6,
     CONTINUOUS_TIME = 1 << 7, /* of model exchange */
+    INTERMEDIATE = 1 << 8,    /* within a step, in the importing tool's callback; never saved */
 } bl_fmu_state;
 
 enum {
@@ -69,8 +70,14 @@ struct bl_fmu {
     int has_stop_time;
     int uses_events;   /* of FMI 3.0: the importing tool handles event mode, */
     int returns_early; /* and steps that end early */
-    void *undo;        /* room for a saved state of the engine, if both */
-    unsigned warned;   /* of which fallbacks of the solver, a bit for each */
+    /* Of FMI 3.0, where the tool has a callback for intermediate updates: calls it, between two ticks of a step to *end, which it may
+       bring forward. 0: an error occurred in it. */
+    int (*update)(bl_fmu *f, double begin, double *end);
+    void (*callback)(void); /* of the tool */
+    int accepts_inputs; /* in the callback */
+    void *undo; /* room for a saved state of the engine, if both */
+    uint64_t active_clocks; /* a bit for each */
+    unsigned warned; /* of which fallbacks of the solver, a bit for each */
     /* Of an FMU that offers model exchange: `variables` are then those of the plan, states, derivatives, event indicators. */
     bl_variable *all_variables;
     int64_t state_count, indicator_count;
@@ -125,6 +132,8 @@ const bl_variable *bl_fmu_find(const bl_fmu *f, uint32_t reference, int32_t kind
 /* Outputs are computed only if one is asked for. After an error the values are as it left them. */
 bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value);
 bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value);
+/* Whether a variable can be accessed in intermediate updates: it is continuous. */
+int bl_fmu_is_intermediate(const bl_fmu *f, const bl_variable *variable);
 /* A value as an integer; the nearest one that there is if it is out of range. */
 int32_t bl_fmu_to_int32(double value);
 int64_t bl_fmu_to_int64(double value);
@@ -153,6 +162,19 @@ typedef struct {
    simulation is no failure. */
 bl_fmu_status bl_fmu_step_to_event(bl_fmu *f, double now, double size, bl_fmu_step_result *result);
 
+/* Clocks: clocks.c. Their value references follow that of time, which follows those of variables. */
+uint32_t bl_fmu_clock_reference(const bl_fmu *f, int32_t clock);
+double bl_fmu_clock_interval(const bl_fmu *f, int32_t clock);
+int bl_fmu_clock_is_active(const bl_fmu *f, int32_t clock);
+/* Fails, with a message, if the clock does not tick now. */
+bl_fmu_status bl_fmu_activate_clock(bl_fmu *f, int32_t clock);
+/* Whether all clocks that tick now are active; a message about one that is not. */
+bl_fmu_status bl_fmu_check_active_clocks(const bl_fmu *f);
+/* Takes the tick of active clocks, and deactivates them: in co-simulation. */
+bl_fmu_status bl_fmu_take_clocks(bl_fmu *f);
+/* Whether a step misses no tick; if it does, the instance is broken. */
+bl_fmu_status bl_fmu_check_step_clocks(bl_fmu *f, double end);
+
 /* Model exchange: exchange.c. Functions with the names of FMI's, but for the first two: when an instance is made, and at the end of
    initialization. */
 bl_fmu_status bl_fmu_open_exchange(bl_fmu *f);
@@ -174,6 +196,9 @@ bl_fmu_status bl_fmu_enter_continuous_time(bl_fmu *f);
 /* Sensitivities of outputs to inputs and, in initialization mode, parameters. */
 bl_fmu_status bl_fmu_directional(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                                  size_t known_count, const double seed[], double sensitivity[]);
+/* The transposed product: sensitivity = seedᵀ · J, with a seed for each unknown and a result for each known. */
+bl_fmu_status bl_fmu_adjoint(bl_fmu *f, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
+                             size_t known_count, const double seed[], double sensitivity[]);
 /* Derivatives of inputs; they hold for the next step only. */
 bl_fmu_status bl_fmu_set_input_derivatives(bl_fmu *f, const uint32_t references[], size_t count, const int32_t orders[],
                                            const double values[]);

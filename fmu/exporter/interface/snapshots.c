@@ -8,6 +8,7 @@
 typedef struct {
     uint32_t magic;
     int32_t fmu_state, needs_init, ended;
+    uint64_t active_clocks;
     uint64_t size; /* of the engine's state, which follows */
 } bl_fmu_saved;
 
@@ -43,6 +44,7 @@ bl_fmu_status bl_fmu_get_state(const bl_fmu *f, void **state) {
     snapshot->fmu_state = (int32_t)f->state;
     snapshot->needs_init = f->needs_init;
     snapshot->ended = f->ended;
+    snapshot->active_clocks = f->active_clocks;
     snapshot->size = state_size(f);
     bl_save(f->engine, snapshot + 1);
     if (f->kind == MODEL_EXCHANGE) bl_ode_save(f->engine, (char *)(snapshot + 1) + bl_state_size(f->engine));
@@ -64,6 +66,7 @@ bl_fmu_status bl_fmu_set_state(bl_fmu *f, void *state) {
     f->state = (bl_fmu_state)snapshot->fmu_state;
     f->needs_init = snapshot->needs_init;
     f->ended = snapshot->ended;
+    f->active_clocks = snapshot->active_clocks;
     return FMU_OK;
 }
 

@@ -20,7 +20,27 @@ bl_fmu_status bl_fmu_check_arrays(const bl_fmu *f, const void *a, size_t count, 
     return FMU_ERROR;
 }
 
+int bl_fmu_is_intermediate(const bl_fmu *f, const bl_variable *variable) {
+    if (variable->kind != BL_REAL) return 0;
+    if (variable->causality == BL_INPUT) return 1;
+    return (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL) &&
+           bl_is_continuous(f->engine, variable->slot);
+}
+
+/* Whether a variable may be accessed now; in intermediate update mode not all may. */
+static bl_fmu_status check_access(const bl_fmu *f, const bl_variable *variable, int sets) {
+    if (f->state != INTERMEDIATE || (bl_fmu_is_intermediate(f, variable) && !(sets && !f->accepts_inputs)))
+        return FMU_OK;
+    bl_fmu_log(f, FMU_ERROR,
+               bl_fmu_is_intermediate(f, variable)
+                   ? "variable %lld cannot be set at the end of the step: no intermediate values are requested there"
+                   : "variable %lld cannot be accessed in intermediate update mode: it is not continuous",
+               (long long)(variable - f->variables));
+    return FMU_ERROR;
+}
+
 bl_fmu_status bl_fmu_get(bl_fmu *f, const bl_variable *variable, double *value) {
+    if (check_access(f, variable, 0) != FMU_OK) return FMU_ERROR;
     if (variable->causality > BL_LOCAL) return bl_fmu_get_exchanged(f, variable, value);
     if (f->state != BROKEN && (variable->causality == BL_OUTPUT || variable->causality == BL_LOCAL)) {
         if (f->state & BEFORE_STEPS && bl_fmu_prepare(f) != FMU_OK) return FMU_ERROR;
@@ -40,6 +60,7 @@ static int is_start(const bl_fmu *f, const bl_variable *variable, double value) 
 
 bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value) {
     const int is_parameter = variable->causality == BL_FIXED_PARAMETER || variable->causality == BL_TUNABLE_PARAMETER;
+    if (check_access(f, variable, 1) != FMU_OK) return FMU_ERROR;
     if (variable->causality == FMU_STATE && f->state == CONTINUOUS_TIME)
         return bl_fmu_set_one_state(f, variable, value);
     const int allowed = variable->causality == BL_INPUT || variable->causality == BL_TUNABLE_PARAMETER ||

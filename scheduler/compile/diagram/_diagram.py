@@ -505,6 +505,7 @@ class Diagram:
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
+        clocks: bool = False,
     ) -> Path:
         """Write an FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
@@ -523,6 +524,7 @@ class Diagram:
             local=local,
             limits=limits,
             nominal=nominal,
+            clocks=clocks,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

@@ -229,6 +229,10 @@ class Plan(AbstractDescribed):
         """Return the plan for an FMU of other kinds: a sum of ``BL_OFFERS_…``."""
         return self._with_sections({"KIND": np.array([kinds], dtype="<i4")})
 
+    def with_clocks(self, rates: Sequence[int]) -> Self:
+        """Return the plan for an FMU whose clocks are these rates, by number."""
+        return self._with_sections({"CLKS": np.array(rates, dtype="<i4")})
+
     def _with_sections(self, changed: Mapping[str, npt.NDArray[Any] | bytes]) -> Self:
         sections: dict[str, npt.NDArray[Any] | bytes] = {
             tag: raw if element == 1 else np.frombuffer(raw, dtype=f"V{element}")

@@ -110,10 +110,13 @@ int bl_ode_open(bl_engine *e) {
         if (rate >= 2 && (kernel->output || kernel->update)) ode->hits[rate] = true;
         if (rate == BL_RATE_CONTINUOUS && ode_changes_at_ticks(e, &e->blocks[k])) ode->every_tick = true;
     }
+    for (int32_t k = 0; k < e->clock_count; k++) ode->hits[e->clocks[k]] = true;
     e->ode = ode;
     return BL_OK;
 }
 
+bool bl_ode_has_started(const bl_engine *e) { return e->ode->memory[ODE_STARTED] != 0.0; }
+bool bl_ode_is_at_tick(const bl_engine *e) { return e->ode->memory[ODE_PENDING] != 0.0; }
 int64_t bl_ode_indicator_count(const bl_engine *e) { return e->crossing_count; }
 int bl_ode_completes_steps(const bl_engine *e) { return e->projects.call_count > 0 || e->loop_count > 0; }
 const double *bl_ode_states(const bl_engine *e) { return e->x; }

@@ -96,6 +96,10 @@ def add_commands(commands: Any) -> None:
         help="co-simulation, model exchange, or both (default: cs)",
     )
     export.add_argument(
+        "--clocks", action="store_true",
+        help="declare the periods of sampled blocks as clocks, in FMI 3.0",
+    )  # fmt: skip
+    export.add_argument(
         "--local", action="append", default=[], metavar="PATH",
         help="signal, or pattern of signals, that becomes a local variable; may be repeated",
     )  # fmt: skip
@@ -217,6 +221,12 @@ def _export(options: argparse.Namespace) -> None:
             read_assignment(p, "--parameter") if "=" in p else (p, None) for p in options.parameter
         )
         chosen["parameters"] = dict(pairs)
+    if options.clocks:
+        if not isinstance(model, Diagram):
+            raise BiellaError(
+                "--clocks requires a file with diagram(): a mechanism has no periods."
+            )
+        chosen["clocks"] = True
     if options.step is not None:
         if isinstance(model, Diagram):
             raise BiellaError("--step requires a file with system(); a diagram has its own step.")

@@ -574,6 +574,30 @@ def test_directional_derivatives_of_a_mechanism(open_tool: Open) -> None:
         np.testing.assert_allclose(column, slope, rtol=1e-5, atol=1e-5 * max(1, abs(slope).max()))
 
 
+@pytest.mark.parametrize("mode", ["event mode", "continuous-time mode"])
+def test_adjoint_derivatives_are_the_transposed_directional_ones(
+    export: Callable[[Diagram, str], tuple[Path, str]], mode: str
+) -> None:
+    """Of the equations above, whose Jacobian is known."""
+    tool = Tool(*export(make_driven(), "3.0"), "3.0", [])
+    tool.initialize()
+    tool.take_event()
+    if mode == "continuous-time mode":
+        tool.fmu.enterContinuousTimeMode()
+        tool.fmu.setTime(0.3)
+        tool.states = np.array([0.7, -0.4])
+    x, y = tool.states
+    tool.write("u", 0.8)
+    r = tool.references
+    unknowns = [r["der(states.x.x)"], r["der(states.y.x)"], r["sum"]]
+    knowns = [r["states.x.x"], r["states.y.x"], r["u"]]
+    jacobian = np.array([[-y, -x, 2 * 0.8], [0.0, -2.0, 0.0], [y, x, 1.0]])
+    for seed in (*np.eye(3), np.array([0.5, -2.0, 3.0])):
+        found = tool.fmu.getAdjointDerivative(unknowns, knowns, seed, 3)
+        np.testing.assert_allclose(found, seed @ jacobian, atol=1e-8)
+    tool.fmu.freeInstance()
+
+
 def test_states_and_derivatives_are_variables(open_tool: Open) -> None:
     tool = open_tool(make_driven())
     tool.start()

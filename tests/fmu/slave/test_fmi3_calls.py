@@ -134,6 +134,10 @@ ALLOWED: dict[str, tuple[tuple[str, ...], Any]] = {
         ("initialization", *RUNNING, "terminated"),
         lambda one: one.directional(["y", "both"], ["u"], [1.0])[0],
     ),
+    "fmi3GetAdjointDerivative": (
+        ("initialization", *RUNNING, "terminated"),
+        lambda one: one.adjoint(["y", "both"], ["u"], [1.0, 0.0, 2.0])[0],
+    ),
     "fmi3GetOutputDerivatives": (
         ("step", "step with events", "terminated"), lambda one: one.output_derivatives([])[0],
     ),
@@ -174,8 +178,8 @@ EXCHANGE = (
 UNSUPPORTED = (
     *EXCHANGE, "fmi3EnterConfigurationMode", "fmi3ExitConfigurationMode",
     "fmi3EvaluateDiscreteStates", "fmi3GetNumberOfVariableDependencies",
-    "fmi3GetVariableDependencies", "fmi3GetAdjointDerivative", "fmi3GetIntervalDecimal",
-    "fmi3GetIntervalFraction", "fmi3GetShiftDecimal", "fmi3GetShiftFraction",
+    "fmi3GetVariableDependencies", "fmi3GetIntervalDecimal", "fmi3GetIntervalFraction",
+    "fmi3GetShiftDecimal", "fmi3GetShiftFraction",
     "fmi3SetIntervalDecimal", "fmi3SetIntervalFraction", "fmi3SetShiftDecimal",
     "fmi3SetShiftFraction", "fmi3ActivateModelPartition",
 )  # fmt: skip
@@ -229,20 +233,21 @@ def test_capability_flags_are_true(fmu: Unpacked3) -> None:
     assert flag(fmu, "canHandleVariableCommunicationStepSize") == "true"
     for size in (1e-3, 2.5e-3, 1e-4, 0.01):
         assert one.step(size)[0] == OK
-    assert flag(fmu, "providesAdjointDerivatives") == "false"
-    assert one.call("fmi3GetAdjointDerivative", *[c_void_p()] * 8) == ERROR
+    assert flag(fmu, "providesAdjointDerivatives") == "true"
+    assert one.adjoint(["y"], ["u"], [3.0]) == (OK, [6.0])
     assert flag(fmu, "providesPerElementDependencies") == "false"
     assert one.call("fmi3GetNumberOfVariableDependencies", c_uint32(), c_void_p()) == ERROR
     assert flag(fmu, "providesEvaluateDiscreteStates") in (None, "false")
     assert flag(fmu, "maxOutputDerivativeOrder") == "0"  # some outputs are not continuous
     assert one.output_derivatives(["x"])[0] == ERROR
-    assert flag(fmu, "providesIntermediateUpdate") == "false"
-    assert flag(fmu, "canReturnEarlyAfterIntermediateUpdate") == "false"
+    # test_fmi3_intermediate.py has these both ways.
+    assert flag(fmu, "providesIntermediateUpdate") == "true"
+    assert flag(fmu, "canReturnEarlyAfterIntermediateUpdate") == "true"
     assert flag(fmu, "mightReturnEarlyFromDoStep") == "true"  # it has a Stop block
     assert flag(fmu, "canBeInstantiatedOnlyOncePerProcess") == "false"
     other = Instance3(fmu).start(u=3.0)
     assert (one.get("y"), other.get("y")) == ([0.0], [6.0])
-    assert Instance3(fmu, required=[fmu.refer("u")]).pointer.value is None
+    assert Instance3(fmu, required=[fmu.refer("u")]).pointer.value is not None
 
 
 def test_other_kinds_cannot_be_instantiated(fmu: Unpacked3) -> None:
@@ -268,7 +273,8 @@ def test_other_kinds_cannot_be_instantiated(fmu: Unpacked3) -> None:
         ({"label": None}, "the instance name is missing"),
         ({"label": ""}, "the instance name is missing"),
         ({"where": "/no/such/folder/"}, "cannot read '/no/such/folder/plan.bin'"),
-        ({"required": [0]}, "this FMU provides no intermediate updates"),
+        ({"required": [1]}, "value reference 1 cannot be accessed in intermediate updates"),
+        ({"required": [0, 999]}, "value reference 999 cannot be accessed in intermediate updates"),
     ],
 )
 def test_instances_that_cannot_be(fmu: Unpacked3, change: dict[str, Any], message: str) -> None:

@@ -228,6 +228,7 @@ typedef struct {
 } bl_polynomial;
 
 /* A block whose crossing functions depend on the rates of change of its inputs. */
+enum { BL_PROBES = 7 };
 typedef struct {
     bl_block *block;
     bl_operation predict;
@@ -235,6 +236,7 @@ typedef struct {
     int64_t first; /* its first input among those of all such blocks */
     double **u1; /* pointers to the rates of each port */
     int32_t guard;
+    bool is_beyond; /* whether a crossing function is beyond its border at the end of a step that is checked */
 } bl_rated;
 
 /* A step that ends after the last tick: its start, its length (0: no step is open), the part of it that is taken, and
@@ -283,8 +285,11 @@ struct bl_engine {
     double *rate_start, *rate_middle; /* these inputs at the start of a step, and at rate_part of it */
     int64_t rated_width;
     double rate_part;
+    double *rate_probes; /* these inputs at BL_PROBES parts of a step */
+    int32_t unresolved_block; /* whose input varies too fast for the shortest internal step; -1: none */
     bool notes_inputs; /* whether stages note them */
-    double *rate_work; /* 2 · states + signals + crossing_count of work space to find them */
+    double *rate_work,
+        *check_work; /* 2 · states + signals + crossing_count of work space each, to find and to check them */
     bl_block **idle; /* blocks whose events are not located: they have modes only while all are kept */
     bl_modes *idle_modes;
     int32_t located_count, apart_count, eventful_count, settling_count, timed_count, ticking_count, rated_count,
@@ -502,9 +507,15 @@ int bl_cross_rated(bl_engine *e, double t, bool is_ready);
 /* Modes that are predicted without these rates for a step over the tick: whether to, and what the blocks expect at t. Afterwards,
    at t, with the signals at the end of the step: whether they surely hold; or the signals before. */
 bool bl_can_predict(bl_engine *e, double h);
+/* Once in a tick, before: counts down the ticks without prediction. Whether it shall be checked that the steps of this tick resolve the
+   inputs of these blocks. */
+bool bl_checks_inputs(bl_engine *e);
+/* Whether the step from t over h resolves them, where x and signals are those at its end, as they are afterwards. If not,
+   `unresolved_block` is the first such block, and the ticks that follow are checked too. */
+int bl_check_inputs(bl_engine *e, double t, double h, bool *resolves);
 int bl_predict_modes(bl_engine *e, double t);
 bool bl_prediction_holds(bl_engine *e, double t, double h);
-void bl_take_back_prediction(bl_engine *e);
+void bl_take_back_prediction(bl_engine *e, bool resolves);
 /* In between: adds the inputs of these blocks at a stage to their weighted mean at a part of the step. */
 void bl_note_inputs(bl_engine *e, double part, double weight);
 /* stages.c: marks the blocks that `stage_program` calls; of a loop, all or none. */

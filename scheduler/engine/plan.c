@@ -951,8 +951,11 @@ static int load_input_rates(bl_loader *l) {
     TRY(allocate(l, e->rated_width, sizeof(double), &e->input_rates));
     TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_start));
     TRY(allocate(l, e->rated_width, sizeof(double), &e->rate_middle));
+    TRY(allocate(l, BL_PROBES * e->rated_width, sizeof(double), &e->rate_probes));
     TRY(allocate(l, e->rated_width, sizeof(double *), &e->rated_inputs));
-    TRY(allocate(l, 2 * e->layout.states + e->layout.signals + e->crossing_count, sizeof(double), &e->rate_work));
+    const int64_t work = 2 * e->layout.states + e->layout.signals + e->crossing_count;
+    TRY(allocate(l, work, sizeof(double), &e->rate_work));
+    TRY(allocate(l, work, sizeof(double), &e->check_work));
     for (int32_t n = 0; n < e->rated_count; n++) {
         bl_rated *r = &e->rated[n];
         const bl_block *b = r->block;

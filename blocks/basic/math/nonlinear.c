@@ -111,6 +111,7 @@ static int relay_update(bl_block *b, double t) {
 }
 
 static const double NONLINEAR_CONTACT = 1e-9; /* of a tick: what meets within this has met */
+static const double NONLINEAR_RESOLUTION = 1e-6; /* of a play, or of the way in a tick: what is too small to matter */
 
 /* RateLimiter: y goes after u, by at most rising * dt up and falling * dt down in a sample. In a continuous one, dt is the time
    since the last tick or event, at most dt: not the time that a subsystem was disabled.
@@ -190,6 +191,18 @@ static int rate_limiter_stays(const bl_block *b, double t, const bl_course *cour
             return 0;
     }
     return 1;
+}
+static double rate_limiter_resolution(const bl_block *b, int32_t k) {
+    const rate_limiter_window w = rate_limiter_at(b, k, b->z[1]);
+    return NONLINEAR_RESOLUTION * rate_limiter_reach(w.rising < w.falling ? w.rising : w.falling, b->dt);
+}
+static int rate_limiter_is_beyond(const bl_block *b, double t) {
+    for (int32_t k = 0; k < b->y_width[0]; k++) {
+        const rate_limiter_window w = rate_limiter_at(b, k, t);
+        const double mode = b->modes.mode[k], rest = mode > 0.0 ? w.v - w.high : w.low - w.v;
+        if (mode != 0.0 && rest < -rate_limiter_resolution(b, k)) return 1;
+    }
+    return 0;
 }
 static int rate_limiter_output(bl_block *b, double t) {
     const double *mode = b->modes.mode;
@@ -287,6 +300,17 @@ static int backlash_stays(const bl_block *b, double t, const bl_course *course) 
     }
     return 1;
 }
+static double backlash_resolution(const bl_block *b, int32_t k) {
+    return NONLINEAR_RESOLUTION * b->p[b->p_count > 2 ? k : 0];
+}
+static int backlash_is_beyond(const bl_block *b, double t) {
+    (void)t;
+    for (int32_t k = 0; k < b->z_count; k++) {
+        const double way = fabs(b->u[0][k] - b->z[k]) - 0.5 * b->p[b->p_count > 2 ? k : 0];
+        if (b->modes.mode[k] == 0.0 && way > backlash_resolution(b, k)) return 1;
+    }
+    return 0;
+}
 static int backlash_output(bl_block *b, double t) {
     (void)t;
     const double *mode = b->modes.mode, *u = b->u[0], *z = b->z, *p = b->p;
@@ -351,7 +375,9 @@ const bl_kernel bl_kernels_nonlinear[] = {
      .remembers = 1,
      .input_rates = 1,
      .predict = rate_limiter_predict,
-     .stays = rate_limiter_stays},
+     .stays = rate_limiter_stays,
+     .input_resolution = rate_limiter_resolution,
+     .is_beyond = rate_limiter_is_beyond},
     {.name = "backlash",
      .check = backlash_check,
      .sizes = backlash_sizes,
@@ -365,6 +391,8 @@ const bl_kernel bl_kernels_nonlinear[] = {
      .remembers = 1,
      .input_rates = 1,
      .predict = backlash_predict,
-     .stays = backlash_stays},
+     .stays = backlash_stays,
+     .input_resolution = backlash_resolution,
+     .is_beyond = backlash_is_beyond},
     {.name = 0},
 };

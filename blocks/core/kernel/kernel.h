@@ -220,6 +220,10 @@ typedef struct {
     int input_rates;
     bl_operation predict;
     int (*stays)(const bl_block *b, double t, const struct bl_course *course);
+    /* Of element k of its inputs: what is too small to matter. Whether crossing functions that do not depend on rates are beyond their
+       borders by more than that at t. */
+    double (*input_resolution)(const bl_block *b, int32_t k);
+    int (*is_beyond)(const bl_block *b, double t);
     void (*diagnose)(bl_block *b, int about, double t);
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */

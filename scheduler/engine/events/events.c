@@ -25,6 +25,7 @@
 static const double EVENT_BRACKET =
     1e-12;  /* of a step, or of a tick if that is shorter: width of the bracket of a crossing */
 static const double EVENT_SHORTEST = 1e-9;  /* of a tick: a step that is not finite is halved down to this */
+static const double RESOLVED_SHORTEST = 1.0 / 64; /* of a tick: one that does not resolve an input, down to this */
 enum { LARGEST_SEARCH = 200, LARGEST_PASSES = 100 };
 
 static void note_event(bl_engine *e, double t, int32_t block, int32_t crossing) {
@@ -352,7 +353,7 @@ void bl_count_unlocated(bl_engine *e, double t, int32_t block) {
 static int finish_tick(bl_engine *e, double t, double h, int counter) {
     if (!e->frozen) e->decision = BL_DECIDE_ALWAYS;
     if (counter == BL_COUNT_UNLOCATED) {
-        bl_count_unlocated(e, t, find_chattering(e));
+        bl_count_unlocated(e, t, e->unresolved_block >= 0 ? -2 - e->unresolved_block : find_chattering(e));
     } else {
         if (e->counters[counter] == 0.0) e->counters[BL_COUNT_UNCONTROLLED_TIME] = t;
         e->counters[counter] += 1.0;
@@ -458,7 +459,7 @@ static int settle_at_stop(bl_engine *e, double t) {
 }
 
 /* `tried`: length of a step from t that was taken, but not judged; 0: none. */
-static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
+static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bool checks) {
     const double offset = e->offset, slack = BL_GRID_TOLERANCE * e->step;
     /* A coupled step is repeated, or taken in parts: nothing of it stays open. */
     const bool stays_open = e->relative_tolerance > 0.0 && !e->states_are_coupled;
@@ -468,7 +469,8 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     double done = 0.0, longest = ceiling;
     int64_t events = 0, steps = 0;
     bool is_ready = false; /* whether signals and dx are those at the start of the next step */
-    e->requesting_block = -1;
+    bool is_shortened = false; /* whether steps are shorter than asked for, to resolve inputs */
+    e->requesting_block = e->unresolved_block = -1;
     /* At the tick, modes were decided with its outputs, but for those that are evaluated apart. */
     int status = tried > 0.0 || e->apart_count == 0 ? BL_OK : bl_run_apart(e, t);
     bl_clear_inactive(e);
@@ -481,7 +483,8 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
     while (status == BL_OK && done < h) {
         const double now = t + done;
         if (events >= e->max_events || steps >= e->max_steps) {
-            const bool unlocated = events >= e->max_events || !(e->relative_tolerance > 0.0);
+            const bool unlocated =
+                events >= e->max_events || e->unresolved_block >= 0 || !(e->relative_tolerance > 0.0);
             status = finish_tick(e, now, h - done, unlocated ? BL_COUNT_UNLOCATED : BL_COUNT_UNCONTROLLED);
             bl_restart_solver(e);
             break;
@@ -513,7 +516,21 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
             status = bl_evaluate_minor(e, now);
             continue;
         }
-        longest = ceiling;
+        if (checks && !e->frozen) {
+            bool resolves = true;
+            status = bl_check_inputs(e, now, taken, &resolves);
+            if (status != BL_OK) break;
+            is_shortened = is_shortened || !resolves;
+            if (!resolves) {
+                memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
+                bl_restart_solver(e);
+                longest = 0.5 * taken;
+                if (longest < RESOLVED_SHORTEST * e->step) steps = e->max_steps;
+                status = bl_evaluate_minor(e, now);
+                continue;
+            }
+        }
+        longest = is_shortened ? smaller(2.0 * taken, ceiling) : ceiling;
         if (reach == BEYOND) {
             status = locate_crossing(e, now, taken, 0.0, 1.0, &part);
             end = END_EVENT;
@@ -562,7 +579,7 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried) {
 
 /* The same with modes that are predicted without the rates of change of inputs; if these do not surely hold, the step is taken back, and
    modes are decided by the rates. */
-static int integrate_predicted(bl_engine *e, double t, double h) {
+static int integrate_predicted(bl_engine *e, double t, double h, bool checks) {
     const size_t size = (size_t)e->layout.states * sizeof(double);
     int status = bl_predict_modes(e, t);
     bl_clear_inactive(e);
@@ -575,16 +592,19 @@ static int integrate_predicted(bl_engine *e, double t, double h) {
     const int32_t others = e->apart_count - e->rated_count; /* apart, but without rates */
     for (int32_t n = 0; others > 0 && n < e->apart_count && status == BL_OK && is_finite; n++)
         if (!e->kernels[e->apart[n]->index]->input_rates) status = bl_run_crossings(e, e->apart[n], t + h);
-    if (status == BL_OK && is_finite && judge_crossings(e) == WITHIN && bl_prediction_holds(e, t + h, h)) {
+    const bool holds = status == BL_OK && is_finite && judge_crossings(e) == WITHIN && bl_prediction_holds(e, t + h, h);
+    bool resolves = true;
+    if (status == BL_OK && is_finite && (checks || !holds)) status = bl_check_inputs(e, t, h, &resolves);
+    if (holds && status == BL_OK && resolves) {
         e->decision = BL_DECIDE;
         return BL_OK;
     }
     memcpy(e->x, e->step_start, size);
-    bl_take_back_prediction(e);
+    bl_take_back_prediction(e, resolves);
     e->decision = BL_DECIDE;
     if (status != BL_OK && !bl_can_retry(status)) return status;
     if (status != BL_OK) bl_forget_failure(e);
-    return integrate_in_steps(e, t, h, 0.0);
+    return integrate_in_steps(e, t, h, 0.0, !resolves);
 }
 
 /* As a rule one step of fixed length leads over the whole tick, and no mode changes. */
@@ -592,16 +612,18 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     const double slack = BL_GRID_TOLERANCE * e->step;
     /* Else the first tick after a state was restored would be integrated in another way than in the run that saved it. */
     if (!(e->instant > t + slack)) bl_find_instant(e, t + slack);
+    const bool checks = e->rated_count > 0 && bl_checks_inputs(e);
     if (e->relative_tolerance > 0.0 || e->offset != 0.0 || e->frozen || e->parts > 1 || e->instant - t < h - slack)
-        return integrate_in_steps(e, t, h, 0.0);
+        return integrate_in_steps(e, t, h, 0.0, checks);
     if (e->rated_count > 0)
-        return bl_can_predict(e, h) ? integrate_predicted(e, t, h) : integrate_in_steps(e, t, h, 0.0);
+        return bl_can_predict(e, h) ? integrate_predicted(e, t, h, checks) : integrate_in_steps(e, t, h, 0.0, checks);
     double taken = 0.0;
     int status = e->apart_count > 0 ? bl_run_apart(e, t) : BL_OK;
     if (e->apart_count > 0) bl_clear_inactive(e);
     e->decision = BL_KEEP;
     if (status == BL_OK) status = try_event_step(e, t, h, false, &taken);
-    if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN)) return integrate_in_steps(e, t, h, taken);
+    if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN))
+        return integrate_in_steps(e, t, h, taken, false);
     bl_expect_jump(e);
     const int settled = status == BL_OK && e->settling_count > 0 ? settle_at_stop(e, find_end(e, t, h)) : status;
     e->decision = BL_DECIDE;

@@ -8,7 +8,14 @@ static void describe_unlocated(bl_engine *e) {
     const double noted = e->counters[BL_COUNT_CHATTERING]; /* from a saved state, which may hold anything */
     const int32_t block = noted >= 0.0 && noted < (double)e->block_count ? (int32_t)noted : -1;
     const char *plural = count == 1.0 ? "" : "s";
-    if (block < 0)
+    const int32_t fast = noted <= -2.0 && noted > -2.0 - (double)e->block_count ? (int32_t)(-2.0 - noted) : -1;
+    if (fast >= 0)
+        snprintf(e->message, sizeof e->message,
+                 "events were not located in %.0f tick%s, first at t = %.9g s: the input of `%s` varies too fast for "
+                 "internal steps of 1/64 of a tick. The rest of such a tick was integrated with the resolution of a "
+                 "tick. Use a smaller step",
+                 count, plural, first, bl_block_path(e, fast));
+    else if (block < 0)
         snprintf(
             e->message, sizeof e->message,
             "events were not located in %.0f tick%s, first at t = %.9g s: the states could not be integrated to the "

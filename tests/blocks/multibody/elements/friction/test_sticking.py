@@ -415,13 +415,14 @@ def test_a_joint_that_reverses_at_a_dead_center_does_not_stop_the_mechanism():
     angle, speed = shake(3.0, solver="dopri5", tolerance=1e-10)
     assert angle.max() > 0.1 > -0.1 > angle.min()  # it passes 0, where the guide reverses
     assert (np.diff((speed == 0).astype(int)) == 1).sum() >= 2  # and rests at times
+    # At ticks, each of some four events is late by up to 1 ms, at up to 7 rad/s.
     # The load of the guide has a kink where its moment passes 0, which is not located: h³ there.
     for options, tolerance in (
         ({"solver": "rk4"}, 1e-6),
         ({"mode": "internal"}, 1e-6),
         ({"mode": "internal", "integrator": "implicit"}, 1e-4),
-        ({"solver": "rk4", "events": "tick"}, 5e-3),
-        ({"mode": "internal", "events": "tick"}, 5e-3),
+        ({"solver": "rk4", "events": "tick"}, 3e-2),
+        ({"mode": "internal", "events": "tick"}, 3e-2),
     ):
         found, _ = shake(3.0, **options)
         assert found == pytest.approx(angle, abs=tolerance), options

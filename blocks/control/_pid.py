@@ -178,7 +178,12 @@ class PID(NativeBlock):
                 *([Port("schedule", unit=schedule_unit, doc="where gains are")] if table else []),
             ],
             outputs=[
-                Port("y", unit=control, doc="control signal to the actuator"),
+                Port(
+                    "y",
+                    unit=control,
+                    doc="control signal to the actuator",
+                    limits=("lower", "upper"),
+                ),
                 Port("proportional", unit=control, doc="term P"),
                 Port("integral", unit=control, doc="term I"),
                 Port("derivative", unit=control, doc="term D"),
@@ -187,15 +192,21 @@ class PID(NativeBlock):
             parameters=[
                 *gains,
                 _number(
-                    "filter_time", filter_time, "s", "time constant of the derivative's filter"
+                    "filter_time",
+                    filter_time,
+                    "s",
+                    "time constant of the derivative's filter",
+                    0.0,
                 ),
                 _number("b", b, "1", "weight of the reference in P"),
                 _number("c", c, "1", "weight of the reference in D"),
                 _number("lower", lower, of_output, "smallest y"),
                 _number("upper", upper, of_output, "largest y"),
-                _number("falling", falling, slope, "fastest fall of y per second"),
-                _number("rising", rising, slope, "fastest rise of y per second"),
-                _number("tracking_time", tracking_time, "s", "time constant of back-calculation"),
+                _number("falling", falling, slope, "fastest fall of y per second", 0.0),
+                _number("rising", rising, slope, "fastest rise of y per second", 0.0),
+                _number(
+                    "tracking_time", tracking_time, "s", "time constant of back-calculation", 0.0
+                ),
                 parameter(
                     "initial", initial, unit=of_output, doc="term I at the start", tunable=False
                 ),
@@ -301,9 +312,11 @@ def _gain(name: str, value: Any, unit: Unit | None, doc: str) -> Parameter:
     return made
 
 
-def _number(name: str, value: Any, unit: str | Unit | None, doc: str) -> Parameter:
+def _number(
+    name: str, value: Any, unit: str | Unit | None, doc: str, minimum: float | None = None
+) -> Parameter:
     """Make a parameter that may be infinite."""
-    made = parameter(name, value, unit=unit, doc=doc, finite=False)
+    made = parameter(name, value, unit=unit, doc=doc, finite=False, minimum=minimum)
     if made.value.ndim or np.isnan(made.value):
         raise DiagramError(f"`{name}` of a PID is one number, got {value!r}.")
     return made

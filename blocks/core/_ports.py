@@ -68,6 +68,9 @@ class Port:
         One line.
     names
         Of an enumeration: the names of its values, from 1 on.
+    limits
+        Of an output that never leaves a range: its smallest and largest value, each a number or
+        the name of a parameter of the block.
     """
 
     name: str
@@ -77,6 +80,7 @@ class Port:
     default: float | tuple[float, ...] | None = None
     doc: str = ""
     names: tuple[str, ...] = ()
+    limits: tuple[float | str, float | str] | None = None
 
     def default_values(self, width: int) -> list[float]:
         """Return the default of each of `width` elements."""
@@ -107,6 +111,9 @@ class Parameter:
         Source from which the compiler derives the value: ``"path"``, a seed from the block's path
         in the top diagram; ``"gravity"``, that of the mechanism that feeds the block's first input.
         `value` is the fallback. Empty: `value` is used as given.
+    minimum, maximum
+        Range of all values that have a meaning, for FMI; None where there is no limit. A limit that
+        is excluded, such as 0 of positive numbers, is given all the same.
     """
 
     name: str
@@ -116,6 +123,8 @@ class Parameter:
     tunable: bool = True
     hidden: bool = False
     derived: Literal["", "path", "gravity"] = ""
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 def parameter(
@@ -128,6 +137,8 @@ def parameter(
     hidden: bool = False,
     finite: bool = True,
     derived: Literal["", "path", "gravity"] = "",
+    minimum: float | None = None,
+    maximum: float | None = None,
 ) -> Parameter:
     """Make a `Parameter`; raise an error that names it if `value` is not numeric."""
     try:
@@ -141,7 +152,7 @@ def parameter(
     array = array.copy()
     array.setflags(write=False)
     known = parse_unit(unit) if isinstance(unit, str) else unit
-    return Parameter(name, array, known, doc, tunable, hidden, derived)
+    return Parameter(name, array, known, doc, tunable, hidden, derived, minimum, maximum)
 
 
 def number(name: str, value: Any, *, finite: bool = False) -> float:

@@ -11,9 +11,9 @@ from ...errors import DiagramError
 from ._ports import Parameter, parameter
 
 
-def limits(name: str, value: Any, *, doc: str) -> Parameter:
+def limits(name: str, value: Any, *, doc: str, minimum: float | None = None) -> Parameter:
     """Make a parameter that may be infinite, but is a number."""
-    made = parameter(name, value, doc=doc, finite=False)
+    made = parameter(name, value, doc=doc, finite=False, minimum=minimum)
     if np.isnan(made.value).any():
         raise DiagramError(f"parameter `{name}` must not be NaN; for no limit give inf.")
     return made
@@ -52,6 +52,8 @@ def align(parameters: Sequence[Parameter]) -> tuple[list[Parameter], int | None]
             doc=item.doc,
             tunable=item.tunable,
             finite=False,
+            minimum=item.minimum,
+            maximum=item.maximum,
         )
         for item in parameters
     ], length

@@ -31,6 +31,11 @@ _HISTORY = 4  # rows that the cubic between ticks takes
 _MOST_ROWS = _MOST_INPUTS = 1_000_000
 
 
+def _codes(bits: int) -> tuple[float, float]:
+    """Return the smallest and the largest code."""
+    return (0.0, 2.0**bits - 1.0)
+
+
 class AbstractADC(NativeBlock):
     """Ports, parameters and memory of a converter that may sample between ticks."""
 
@@ -124,7 +129,14 @@ class AbstractADC(NativeBlock):
             inputs=[Port("u", width, unit)],
             outputs=[
                 Port("y", count, unit, doc="value of the code"),
-                Port("code", count, "count", kind="integer", doc="from 0 to 2^bits - 1"),
+                Port(
+                    "code",
+                    count,
+                    "count",
+                    kind="integer",
+                    doc="from 0 to 2^bits - 1",
+                    limits=_codes(bits),
+                ),
                 Port("over", count, kind="boolean", doc="whether u was out of range"),
             ],
             parameters=[*characteristic, *timing],
@@ -327,7 +339,14 @@ class DAC(NativeBlock):
             inputs=[asked],
             outputs=[
                 Port("y", "n", unit, doc="output signal"),
-                Port("code", "n", "count", kind="integer", doc="from 0 to 2^bits - 1"),
+                Port(
+                    "code",
+                    "n",
+                    "count",
+                    kind="integer",
+                    doc="from 0 to 2^bits - 1",
+                    limits=_codes(bits),
+                ),
             ],
             parameters=characteristic,
             integers=[bits, characteristic[-1].value.size, int(bool(from_code))],

@@ -35,6 +35,7 @@ from ._documentation import document, draw_pictures
 from ._elf import minimum_glibc
 from ._exchange import KINDS, Exchange, check_kind
 from ._platforms import SUFFIXES, find_engines, platform_tuple
+from ._ranges import with_declared_ranges
 from ._sources import write_sources
 from ._variables import choose_local, choose_variables, list_variables, with_ranges
 
@@ -91,7 +92,9 @@ def export_fmu(
         show them, but not connect them.
     limits
         Smallest and largest value of variables by name, such as ``{"torque": (-40.0, 40.0)}``; None
-        where there is no limit. They are declared, not enforced.
+        where there is no limit. They are declared, not enforced. Without, the ranges are those that
+        blocks declare: of parameters, and for co-simulation of limited outputs whose limits are not
+        parameters of the FMU.
     nominal
         Typical magnitude of real variables by name.
     clocks
@@ -173,6 +176,8 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         plan = plan.with_values(values)
     local = choose_local(plan, options.local)
     variables = choose_variables(plan, shown, local)
+    # While a solver outside integrates, modes are kept: an output may pass its limit a little.
+    variables = with_declared_ranges(plan, variables, outputs=options.kind == "cs")
     variables = with_ranges(variables, options.limits, options.nominal)
     arrays = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
     plan = plan.with_variables(local, arrays if version == "3.0" else ())

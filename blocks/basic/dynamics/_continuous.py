@@ -135,7 +135,9 @@ class Derivative(NativeBlock):
     elementwise = True
 
     def __init__(self, filter_time: float, *, initial: Numbers | None = None) -> None:
-        time = parameter("filter_time", filter_time, unit="s", doc="time constant of the filter")
+        time = parameter(
+            "filter_time", filter_time, unit="s", doc="time constant of the filter", minimum=0.0
+        )
         if time.value.ndim or not time.value > 0:
             raise DiagramError(f"filter_time must be positive seconds, got {filter_time!r}.")
         parameters = [time]

@@ -32,7 +32,9 @@ class Saturation(NativeBlock):
         require_order(*parameters)
         super().__init__(
             inputs=[Port("u", width=width or "n", unit=Same())],
-            outputs=[Port("y", width=width or "n", unit=Same())],
+            outputs=[
+                Port("y", width=width or "n", unit=Same(), limits=("lower", "upper")),
+            ],
             parameters=parameters,
         )
 
@@ -80,7 +82,9 @@ class Quantizer(NativeBlock):
     piecewise_constant = True
 
     def __init__(self, interval: Numbers, *, events: bool = False) -> None:
-        parameters, width = align([parameter("interval", interval, doc="height of a step")])
+        parameters, width = align(
+            [parameter("interval", interval, doc="height of a step", minimum=0.0)]
+        )
         require_positive(parameters[0])
         super().__init__(
             inputs=[Port("u", width=width or "n", unit=Same())],
@@ -159,11 +163,12 @@ class RateLimiter(NativeBlock):
         self, rising: Numbers, falling: Numbers | None = None, initial: Numbers | None = None
     ) -> None:
         given = [
-            limits("rising", rising, doc="largest rate up, per second"),
+            limits("rising", rising, doc="largest rate up, per second", minimum=0.0),
             limits(
                 "falling",
                 rising if falling is None else falling,
                 doc="largest rate down, per second",
+                minimum=0.0,
             ),
         ]
         if initial is not None:

@@ -224,7 +224,7 @@ class Counter(NativeBlock):
                 Port("u", kind="boolean", doc="signal whose events are counted"),
                 Port("reset", kind="boolean", default=0.0, doc="back to the initial count"),
             ],
-            outputs=[Port("y", kind="integer", doc="the count")],
+            outputs=[Port("y", kind="integer", doc="the count", limits=("lower", "upper"))],
             parameters=[
                 parameter("initial", initial, doc="count before the first event"),
                 parameter("step", step, doc="increment of an event"),

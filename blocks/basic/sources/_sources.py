@@ -240,8 +240,15 @@ class Pulse(_Source):
         unit: str | None = None,
         kind: Kind = "real",
     ) -> None:
-        span = parameter("period", period, unit="s", doc="from one pulse to the next")
-        part = parameter("duty", duty, unit="1", doc="part of the period that is high")
+        span = parameter("period", period, unit="s", doc="from one pulse to the next", minimum=0.0)
+        part = parameter(
+            "duty",
+            duty,
+            unit="1",
+            doc="part of the period that is high",
+            minimum=0.0,
+            maximum=1.0,
+        )
         height = parameter("amplitude", amplitude, unit=unit, doc="height above `low`")
         base = parameter("low", low, unit=unit, doc="value between pulses")
         require_positive(span)
@@ -300,10 +307,11 @@ class Chirp(_Source):
         method: str = "linear",
         unit: str | None = None,
     ) -> None:
-        first = parameter("f0", f0, unit="Hz", doc="first frequency")
-        last = parameter("f1", f1, unit="Hz", doc="last frequency")
-        span = parameter("duration", duration, unit="s", doc="of the sweep")
         logarithmic = require_choice("method", method, ("linear", "logarithmic"))
+        least = 0.0 if logarithmic else None
+        first = parameter("f0", f0, unit="Hz", doc="first frequency", minimum=least)
+        last = parameter("f1", f1, unit="Hz", doc="last frequency", minimum=least)
+        span = parameter("duration", duration, unit="s", doc="of the sweep", minimum=0.0)
         require_positive(span)
         if logarithmic:
             require_positive(first)

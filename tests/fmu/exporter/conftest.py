@@ -19,17 +19,20 @@ from biella.blocks import Constant, Gain, Integrator, Saturation, Sum, UnitDelay
 from biella.blocks.multibody.mechanisms import slider_crank
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("[0-9][0-9]_*.py"))
-DEVICES = {"15_hil_serial", "24_four_bindings"}
-"""Examples that import a board's firmware, which needs a compiler for boards."""
 
 
 def load(path: Path) -> Any:
-    """Return what an example defines: a diagram or a mechanism."""
+    """Return what an example defines: a diagram or a mechanism.
+
+    Examples may import modules beside them, such as those of the folder `firmware`.
+    """
     spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(path.parent)
+        spec.loader.exec_module(module)
     make = getattr(module, "diagram", None) or module.system
     return make()
 

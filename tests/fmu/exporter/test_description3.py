@@ -16,7 +16,7 @@ from biella.blocks import Gain, StateMachine, Sum
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.fmu.exporter._platforms import platform_tuple, this_platform
 
-from .conftest import DEVICES, EXAMPLES, lag, load, make_crank, read_xml
+from .conftest import EXAMPLES, lag, load, make_crank, read_xml
 
 
 def run(path: Path, steps: int = 20) -> dict[str, np.ndarray]:
@@ -34,9 +34,7 @@ def run(path: Path, steps: int = 20) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::biella.BiellaWarning")
-@pytest.mark.parametrize(
-    "example", [p for p in EXAMPLES if p.stem not in DEVICES], ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_are_valid_and_run_as_in_fmi_2(example: Path, tmp_path: Path) -> None:
     model = load(example)
     options: dict[str, Any] = {"sources": False}

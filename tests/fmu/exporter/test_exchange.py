@@ -27,7 +27,7 @@ from biella.errors import BiellaError, DiagramError
 from biella.fmu import Fmu
 from biella.scheduler.engine.build import find_system_compiler
 
-from .conftest import DEVICES, EXAMPLES, load
+from .conftest import EXAMPLES, load
 from .exchange_models import (
     CLOSED,
     MODELS,
@@ -296,9 +296,7 @@ DEVIATIONS = {"10_inverted_pendulum": 1e-2}
 
 @pytest.mark.filterwarnings("ignore::biella.BiellaWarning")
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    "example", [p for p in EXAMPLES if p.stem not in DEVICES], ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_are_valid_and_agree_with_co_simulation(
     example: Path, version: str, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from .importer._fmu import Fmu
 from .importer._interface import Description, read_description, require_fmpy
 from .importer._kinds import Kind, choose_kind, is_exchange
 from .importer._variables import Scalar
+from .standards._terminals import Terminal, check_terminals, read_terminals
 
 _CAPABILITIES = (
     "canHandleVariableCommunicationStepSize",
@@ -51,7 +52,7 @@ def describe_fmu(path: Path, everything: bool = False) -> Lines:
     for name, value in _facts(description).items():
         if value:
             head.add_row(name, escape(str(value)))
-    return Lines(head, *_variable_tables(description, everything))
+    return Lines(head, *_variable_tables(description, everything), *_terminal_tables(description))
 
 
 def list_fmu(path: Path, everything: bool = False) -> dict[str, Any]:
@@ -73,7 +74,40 @@ def list_fmu(path: Path, everything: bool = False) -> dict[str, Any]:
             for scalar in description.scalars.values()
             if everything or scalar.causality in shown
         ],
+        "terminals": [
+            {
+                "name": path,
+                "matching rule": terminal.rule,
+                "kind": terminal.kind,
+                "description": terminal.description,
+                "members": [
+                    {"name": m.name, "variable": m.variable, "kind": m.kind}
+                    for m in terminal.members
+                ],
+            }
+            for path, terminal in _terminals(description)
+        ],
     }
+
+
+def _terminals(description: Description) -> list[tuple[str, Terminal]]:
+    return [pair for top in read_terminals(description.archive) for pair in top.walk()]
+
+
+def _terminal_tables(description: Description) -> list[Table]:
+    found = _terminals(description)
+    if not found:
+        return []
+    table = Table(title=f"terminals ({len(found)})", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("name", "rule", "kind", "members"):
+        table.add_column(heading, overflow="fold")
+    for path, terminal in found:
+        members = [
+            m.variable if m.name in ("", m.variable) else f"{m.name} = {m.variable}"
+            for m in terminal.members
+        ]
+        table.add_row(*map(escape, (path, terminal.rule, terminal.kind, name_list(members, 12))))
+    return [table]
 
 
 def _facts(description: Description) -> dict[str, Any]:
@@ -184,7 +218,8 @@ def check_fmu(path: Path) -> Findings:
 
     known = _without_lines(description.findings)
     further = [p for p in map(str, validate_fmu(str(path))) if not _without_lines([p]) & known]
-    warnings = [*description.findings, *further, *warnings]
+    names = {*description.scalars, *description.others}
+    warnings = [*description.findings, *further, *warnings, *check_terminals(archive, names)]
     return Findings(errors, list(dict.fromkeys(warnings)))
 
 
@@ -297,7 +332,7 @@ def _local_variables(description: Description) -> list[str] | None:
     return [
         s.name
         for s in description.scalars.values()
-        if s.causality == "local" and s.variability in changing and s.fmi_type != "String"
+        if s.causality == "local" and s.variability in changing and s.is_number
     ][:_LARGEST_RECORD] or None
 
 

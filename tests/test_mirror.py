@@ -22,6 +22,7 @@ ELSEWHERE = {
     "blocks/multibody/reference_formulations/_null_space.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
     ),
+    "blocks/core/_terminals.py": "scheduler/compile/diagram/test_terminals.py",
     "fmu/importer/_engine_fmu.py": "fmu/importer/test_host.py",
     "fmu/importer/backends/_called.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",

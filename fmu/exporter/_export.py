@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy.typing as npt
 
 from ... import __version__
+from ...blocks.core._terminals import Terminals
 from ...errors import (
     BiellaError,
     BiellaWarning,
@@ -27,6 +28,7 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
+from ..standards._terminal_export import choose_terminals, write_terminals
 from ._description import Contents, check_about, check_version
 from ._description2 import describe_fmi2
 from ._description3 import describe_fmi3
@@ -55,6 +57,7 @@ def export_fmu(
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
+    terminals: Terminals = True,
 ) -> Path:
     """Write `diagram` as a self-contained FMU and return its path.
 
@@ -92,6 +95,11 @@ def export_fmu(
         where there is no limit. They are declared, not enforced.
     nominal
         Typical magnitude of real variables by name.
+    terminals
+        Variables that belong together, for tools that connect FMUs by terminals: for each terminal
+        a list of variables, or variables by the names of members; ``("plug", …)`` or
+        ``("sequence", …)`` instead of the matching rule ``bus``. By default, inputs and outputs
+        with a common name before the last point are a terminal. False: none.
 
     Raises
     ------
@@ -124,6 +132,7 @@ def export_fmu(
         local=local,
         limits=limits,
         nominal=nominal,
+        terminals=terminals,
     )
     written = write_fmu(diagram, model, path, options)
     if not model.outputs:
@@ -149,6 +158,7 @@ class FmuOptions:
     local: Sequence[str] = ()
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
     nominal: Mapping[str, float] | None = None
+    terminals: Terminals = True
 
 
 def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
@@ -191,6 +201,8 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         "documentation/index.html": page.encode(),
         picture: pictures.png,
     }
+    chosen = choose_terminals(options.terminals, variables, version)
+    files |= write_terminals(chosen, variables, pictures.svg, pictures.png)
     for name, library in engines.items():
         member = f"binaries/{name_folder(name)}/{contents.identifier}{SUFFIXES[name]}"
         files[member] = library

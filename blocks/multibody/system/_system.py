@@ -13,6 +13,7 @@ import numpy as np
 
 from ....errors import DiagramError, name_list
 from ...core._ports import Matrix, Numbers, Parameter, parameter
+from ...core._terminals import Terminals
 from ..elements._table import ElementMethods
 from ..joints._table import JointMethods
 from ._bodies import Body, read_inertia, read_mass
@@ -293,6 +294,7 @@ class System(JointMethods, ElementMethods):
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
+        terminals: Terminals = True,
     ) -> Path:
         """Write the mechanism alone as an FMU of FMI 2.0 or 3.0.
 
@@ -318,6 +320,7 @@ class System(JointMethods, ElementMethods):
             local=local,
             limits=limits,
             nominal=nominal,
+            terminals=terminals,
         )
 
     def draw(

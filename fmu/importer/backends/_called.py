@@ -20,6 +20,7 @@ from ....scheduler.compile.plan._plan import slots_of
 from ....scheduler.engine._engine import Instance
 from ....scheduler.engine._library import contract
 from ....scheduler.run._texts import read_binary
+from ...standards._terminal_ports import TerminalBlock
 from .._interface import Description, Interface
 from .._options import Options
 from .._variables import STRING
@@ -27,7 +28,7 @@ from .._variables import STRING
 Array = npt.NDArray[np.float64]
 
 
-class AbstractCalledFmu(PythonBlock, ExternalBlock):
+class AbstractCalledFmu(TerminalBlock, PythonBlock, ExternalBlock):
     """A block that the engine calls back, and that a session runs."""
 
     has_internal_solver = shows_parameters = True

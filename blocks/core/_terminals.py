@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-Members = Sequence[str] | Mapping[str, str]
-"""Names of variables, or variables by the names of members."""
-Terminals = bool | Mapping[str, Members | tuple[str, Members]]
-"""What ``export_fmu(terminals=…)`` accepts: members by the names of terminals, if there is more to
-say with the matching rule before them; True: those that names suggest; False: none."""
 
 
 @dataclass(frozen=True, slots=True)

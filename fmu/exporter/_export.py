@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy.typing as npt
 
 from ... import __version__
-from ...blocks.core._terminals import Terminals
+from ...blocks.core._exports import Experiment, Terminals
 from ...errors import (
     BiellaError,
     BiellaWarning,
@@ -28,6 +28,8 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
+from ..standards._experiments import check_experiments
+from ..standards._reference import make_references
 from ..standards._terminal_export import choose_terminals, write_terminals
 from ._description import Contents, check_about, check_version
 from ._description2 import describe_fmi2
@@ -58,6 +60,7 @@ def export_fmu(
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
     terminals: Terminals = True,
+    reference: Experiment | Sequence[Experiment] | None = None,
 ) -> Path:
     """Write `diagram` as a self-contained FMU and return its path.
 
@@ -100,6 +103,9 @@ def export_fmu(
         a list of variables, or variables by the names of members; ``("plug", …)`` or
         ``("sequence", …)`` instead of the matching rule ``bus``. By default, inputs and outputs
         with a common name before the last point are a terminal. False: none.
+    reference
+        Experiments whose inputs and results go into the FMU (FMI-LS-REF), so that an importing tool
+        can be checked: see `Experiment`.
 
     Raises
     ------
@@ -133,6 +139,7 @@ def export_fmu(
         limits=limits,
         nominal=nominal,
         terminals=terminals,
+        reference=reference,
     )
     written = write_fmu(diagram, model, path, options)
     if not model.outputs:
@@ -159,11 +166,13 @@ class FmuOptions:
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
     nominal: Mapping[str, float] | None = None
     terminals: Terminals = True
+    reference: Experiment | Sequence[Experiment] | None = None
 
 
 def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
     version, about = check_version(options.version), check_about(options.about)
+    experiments = check_experiments(options.reference)
     _reject_double_names(plan)
     shown = _choose_parameters(plan, options.parameters)
     if isinstance(options.parameters, Mapping):
@@ -211,6 +220,10 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
             plan.name, contents.identifier, plan.data, __version__, version, options.kind
         )
         files |= {f"sources/{name}": content for name, content in written.items()}
+    if experiments:
+        files |= make_references(
+            experiments, plan.start_time, plan.step, lambda place: _write_zip(place, files)
+        )
     return _write_zip(Path(path), files)
 
 

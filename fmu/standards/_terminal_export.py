@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...blocks.core._terminals import Terminals
+from ...blocks.core._exports import Terminals
 from ...errors import BiellaError, name_list, suggest
 from ..exporter._variables import Variable
 from ._terminals import FILE, FOLDER, RULES, Member, Terminal

@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 
 from ....errors import DiagramError, name_list
+from ...core._exports import Experiment, Terminals
 from ...core._ports import Matrix, Numbers, Parameter, parameter
-from ...core._terminals import Terminals
 from ..elements._table import ElementMethods
 from ..joints._table import JointMethods
 from ._bodies import Body, read_inertia, read_mass
@@ -295,6 +295,7 @@ class System(JointMethods, ElementMethods):
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
         terminals: Terminals = True,
+        reference: Experiment | Sequence[Experiment] | None = None,
     ) -> Path:
         """Write the mechanism alone as an FMU of FMI 2.0 or 3.0.
 
@@ -321,6 +322,7 @@ class System(JointMethods, ElementMethods):
             limits=limits,
             nominal=nominal,
             terminals=terminals,
+            reference=reference,
         )
 
     def draw(

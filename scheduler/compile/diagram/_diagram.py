@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...._deprecation import renamed_keywords, warn_deprecated
 from ....blocks.basic.routing._bus import Bus, BusType, Elements
 from ....blocks.core._block import AbstractBlock
+from ....blocks.core._exports import Experiment, Terminals
 from ....blocks.core._ports import (
     Kind,
     Numbers,
@@ -20,7 +21,7 @@ from ....blocks.core._ports import (
     main_output,
     periodic,
 )
-from ....blocks.core._terminals import TerminalRef, Terminals
+from ....blocks.core._terminals import TerminalRef
 from ....errors import DiagramError, name_list, suggest
 from ...run._preflight import warn_of_steps
 from .._compiler import compile_diagram
@@ -515,6 +516,7 @@ class Diagram:
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
         terminals: Terminals = True,
+        reference: Experiment | Sequence[Experiment] | None = None,
     ) -> Path:
         """Write an FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
@@ -534,6 +536,7 @@ class Diagram:
             limits=limits,
             nominal=nominal,
             terminals=terminals,
+            reference=reference,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

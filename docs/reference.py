@@ -57,7 +57,7 @@ from biella.blocks import (
 )
 from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
-from biella.fmu import export_fmu, export_system
+from biella.fmu import Experiment, check_reference, export_fmu, export_system
 from biella.scheduler.results._plotting import COLORS, STYLE
 
 DOCS = Path(__file__).parent
@@ -78,6 +78,7 @@ PARTS: list[Any] = [
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,
+    Experiment, check_reference,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
 BY_HAND = {

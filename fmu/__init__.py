@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from .exporter._export import export_fmu
     from .exporter._mechanism import export_system
     from .importer._fmu import Fmu
+    from .standards._experiments import Experiment
+    from .standards._reference import check_reference
 else:
     __getattr__, __dir__ = attach(
         __name__,
@@ -15,7 +17,9 @@ else:
             ".exporter._export": ("export_fmu",),
             ".exporter._mechanism": ("export_system",),
             ".importer._fmu": ("Fmu",),
+            ".standards._experiments": ("Experiment",),
+            ".standards._reference": ("check_reference",),
         },
     )
 
-__all__ = ["Fmu", "export_fmu", "export_system"]
+__all__ = ["Experiment", "Fmu", "check_reference", "export_fmu", "export_system"]

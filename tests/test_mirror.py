@@ -22,6 +22,9 @@ ELSEWHERE = {
     "blocks/multibody/reference_formulations/_null_space.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
     ),
+    "blocks/core/_exports.py": "fmu/standards/test_reference.py",
+    "blocks/core/_terminals.py": "scheduler/compile/diagram/test_terminals.py",
+    "fmu/_run_file.py": "fmu/test_commands.py",
     "fmu/importer/_engine_fmu.py": "fmu/importer/test_host.py",
     "fmu/importer/backends/_called.py": "fmu/importer/test_fmu.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",

@@ -14,6 +14,7 @@ from ...errors import DiagramError, name_list, suggest
 from ._construction import complete_construction
 from ._description import Documentation, describe_block
 from ._ports import INHERITED, Parameter, Port, PortRef, Rate, Widths
+from ._terminals import TerminalRef
 
 Size = int | str | Callable[[Widths], int]
 """A number, a width symbol, or a function of the width symbols."""
@@ -129,6 +130,16 @@ class AbstractBlock:
                 f"Inputs: {name_list(self.input_index)}. Outputs: {name_list(self.output_index)}."
             )
         return PortRef(self, port)
+
+    def terminal(self, name: str) -> TerminalRef:
+        """Return a terminal, such as one of an FMU, for `Diagram.connect`.
+
+        Raises
+        ------
+        DiagramError
+            If the block has no terminal of this name; within a terminal, ``"outer.inner"``.
+        """
+        raise DiagramError(f"{self} has no terminals: only FMUs may have them.")
 
     def find_problems(self) -> Sequence[str]:
         """Return what is wrong with the block itself, for the compiler; nothing if it is fine."""

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from ...errors import DiagramError
 from ._units import Unit, parse_unit
 
-Kind = Literal["real", "integer", "boolean", "enumeration", "string"]
+Kind = Literal["real", "integer", "boolean", "enumeration", "string", "binary"]
 Numbers = float | Sequence[float] | npt.NDArray[np.floating[Any] | np.integer[Any]]
 """A number; or several, a list or an array."""
 Matrix = Numbers | Sequence[Numbers]
 """A number, a vector, or a matrix: an array or a list of its rows."""
 KINDS: tuple[Kind, ...] = ("real", "integer", "boolean", "enumeration")
-"""Of numbers. A string is a signal between FMUs only: its value is the number of a text."""
+"""Of numbers. A string or a binary is a signal between FMUs only: its value is the number of it."""
 
 
 class Widths(dict[str, int]):
@@ -60,14 +60,14 @@ class Port:
         Fixed (a unit or its name), `Same`, `Derived`, or ``None``: free, anything may be connected.
     kind
         ``"real"``, ``"integer"``, ``"boolean"``, ``"enumeration"``, or `Same`; of FMUs also
-        ``"string"``.
+        ``"string"`` and ``"binary"``.
     default
         For an input, its value when nothing is connected, or one for each element; ``None`` makes
         a connection obligatory.
     doc
         One line.
     names
-        Of an enumeration: the names of its values, from 1 on.
+        Of an enumeration: the names of its values, from 1 on. Of a binary: its MIME type.
     limits
         Of an output that never leaves a range: its smallest and largest value, each a number or
         the name of a parameter of the block.

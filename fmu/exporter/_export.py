@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy.typing as npt
 
 from ... import __version__
+from ...blocks.core._exports import Experiment, Terminals
 from ...errors import (
     BiellaError,
     BiellaWarning,
@@ -28,6 +29,9 @@ from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
 from ._clocks import Clock, describe_clocks, find_clock_rates, with_clocks
+from ..standards._experiments import check_experiments
+from ..standards._reference import make_references
+from ..standards._terminal_export import choose_terminals, write_terminals
 from ._description import Contents, check_about, check_version
 from ._description2 import describe_fmi2
 from ._description3 import describe_fmi3
@@ -58,6 +62,8 @@ def export_fmu(
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
     clocks: bool = False,
+    terminals: Terminals = True,
+    reference: Experiment | Sequence[Experiment] | None = None,
 ) -> Path:
     """Write `diagram` as a self-contained FMU and return its path.
 
@@ -101,6 +107,14 @@ def export_fmu(
         Whether the rates of blocks with a period are declared as clocks, in FMI 3.0: periodic
         input clocks, which the importing tool activates in event mode at each of their ticks. Many
         tools do not support clocks.
+    terminals
+        Variables that belong together, for tools that connect FMUs by terminals: for each terminal
+        a list of variables, or variables by the names of members; ``("plug", …)`` or
+        ``("sequence", …)`` instead of the matching rule ``bus``. By default, inputs and outputs
+        with a common name before the last point are a terminal. False: none.
+    reference
+        Experiments whose inputs and results go into the FMU (FMI-LS-REF), so that an importing tool
+        can be checked: see `Experiment`.
 
     Raises
     ------
@@ -135,6 +149,8 @@ def export_fmu(
         limits=limits,
         nominal=nominal,
         clocks=clocks,
+        terminals=terminals,
+        reference=reference,
     )
     written = write_fmu(diagram, model, path, options)
     if not model.outputs:
@@ -161,11 +177,14 @@ class FmuOptions:
     limits: Mapping[str, tuple[float | None, float | None]] | None = None
     nominal: Mapping[str, float] | None = None
     clocks: bool = False
+    terminals: Terminals = True
+    reference: Experiment | Sequence[Experiment] | None = None
 
 
 def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
     version, about = check_version(options.version), check_about(options.about)
+    experiments = check_experiments(options.reference)
     _reject_double_names(plan)
     if options.clocks and version != "3.0":
         raise BiellaError(f'FMI {version} has no clocks: export with version="3.0".')
@@ -220,6 +239,8 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
         "documentation/index.html": page.encode(),
         picture: pictures.png,
     }
+    chosen = choose_terminals(options.terminals, variables, version)
+    files |= write_terminals(chosen, variables, pictures.svg, pictures.png)
     for name, library in engines.items():
         member = f"binaries/{name_folder(name)}/{contents.identifier}{SUFFIXES[name]}"
         files[member] = library
@@ -228,6 +249,10 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
             plan.name, contents.identifier, plan.data, __version__, version, options.kind
         )
         files |= {f"sources/{name}": content for name, content in written.items()}
+    if experiments:
+        files |= make_references(
+            experiments, plan.start_time, plan.step, lambda place: _write_zip(place, files)
+        )
     return _write_zip(Path(path), files)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy.typing as npt
 
+from ...blocks.core._exports import Experiment, Terminals
 from ...blocks.multibody import System
 from ...blocks.multibody.plant._initial import Initial
 from ...errors import DiagramError
@@ -40,6 +41,8 @@ def export_system(
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
+    terminals: Terminals = True,
+    reference: Experiment | Sequence[Experiment] | None = None,
 ) -> Path:
     """Write a mechanism as an FMU and return its path.
 
@@ -56,7 +59,8 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources, version, kind, about, local, limits, nominal
+    parameters, platforms, sources, version, kind, about, local, limits, nominal, terminals,
+    reference
         See `biella.fmu.export_fmu`.
     """
     check_kind(kind)
@@ -88,6 +92,8 @@ def export_system(
         local=local,
         limits=limits,
         nominal=nominal,
+        terminals=terminals,
+        reference=reference,
     )
     return write_fmu(diagram, model, path, options)
 

@@ -146,6 +146,25 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise FmuError(f"cannot read `{path}`: {error.strerror or error}.") from error
 
 
+def read_member(archive: Archive, name: str, limit: int = 64 << 20) -> bytes | None:
+    """Return the contents of a file in an FMU; None if there is none of this name.
+
+    Raises
+    ------
+    FmuError
+        If the archive is damaged, or the file has more than `limit` bytes.
+    """
+    if name not in archive.members:
+        return None
+    with _opened(archive.path) as opened:
+        info = _check_members(archive.path, opened, [])[name]
+        with opened.open(info) as file:
+            data = file.read(limit + 1)
+    if len(data) > limit:
+        raise FmuError(f"`{name}` in `{archive.path}` has more than {limit} bytes.")
+    return data
+
+
 # What zipfile and the libraries below it raise for bytes that are not an archive.
 _DAMAGE = (
     zipfile.BadZipFile,

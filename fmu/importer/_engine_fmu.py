@@ -16,6 +16,7 @@ from ...blocks.external._external_block import EXPORT_BLOCKER, ExternalBlock
 from ...errors import BiellaError, FmuError
 from ...scheduler.engine._engine import OK, Instance
 from ...scheduler.engine._library import contract, library
+from ..standards._terminal_ports import TerminalBlock
 from ._archive import Folder, find_binary, require_single_instance
 from ._interface import Description, Interface
 from ._kinds import interface_of
@@ -23,7 +24,7 @@ from ._options import Options
 from ._variables import HOST_TYPES, Scalar
 
 
-class EngineFmu(NativeBlock, ExternalBlock):
+class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
     """A co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"

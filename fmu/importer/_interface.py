@@ -137,6 +137,12 @@ def _describe(
     units = {u.name: _unit(u) for u in model.unitDefinitions}
     scalars: dict[str, Scalar] = {}
     others: dict[str, tuple[str, str]] = {}
+    binaries = any(variable.type == "Binary" for variable in model.modelVariables)
+    mime_types: Mapping[int, tuple[str]] = {}
+    if binaries:
+        from ._model_file import read_mime_types
+
+        mime_types = read_mime_types(archive)
     for variable in model.modelVariables:
         name = variable.name
         if name in scalars and scalars[name].causality != "local":
@@ -144,7 +150,7 @@ def _describe(
         shape = shape_of(variable, sizes)
         if variable.type in TYPES and 0 < math.prod(shape) <= LARGEST_ARRAY:
             resized = shape != (variable.shape or ())
-            scalars[name] = _scalar(variable, units, findings, shape, resized)
+            scalars[name] = _scalar(variable, units, findings, shape, resized, mime_types)
             others.pop(name, None)
         elif name not in scalars:
             size = " × ".join(map(str, shape))
@@ -230,6 +236,7 @@ def _scalar(
     findings: list[str],
     shape: tuple[int, ...],
     resized: bool,
+    mime_types: Mapping[int, tuple[str]],
 ) -> Scalar:
     declared = variable.declaredType
     reference = int(variable.valueReference)
@@ -257,7 +264,7 @@ def _scalar(
         None if resized else variable.start,
         unit,
         variable.description or "",
-        _item_names(declared) if variable.type == "Enumeration" else (),
+        _item_names(declared) if variable.type == "Enumeration" else mime_types.get(reference, ()),
         shape,
         "" if variable.alias is None else variable.alias.name,
         tuple(clock.name for clock in variable.clocks or ()),
@@ -402,7 +409,7 @@ class Interface:
             starts = [
                 input_values.get(s.alias or s.name, s.starts()) if s.is_number else [0.0]
                 for s in group.scalars
-            ]  # a string that is not connected keeps its start value in the FMU
+            ]  # a string or binary that is not connected keeps its start value in the FMU
             default: float | tuple[float, ...] | None = None
             if first.causality == "input" and None not in starts:
                 numbers = tuple(number for some in starts if some for number in some)
@@ -582,8 +589,11 @@ def _reject_others(description: Description, names: Sequence[str]) -> None:
 
 def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
     """Warn of inputs and outputs that become no ports though none were chosen."""
-    kinds = {name: (s.causality, s.fmi_type) for name, s in description.scalars.items()
-             if not (s.can_be_port or s.alias)}  # fmt: skip
+    kinds = {
+        name: (s.causality, f"array of {s.fmi_type}")
+        for name, s in description.scalars.items()
+        if not (s.can_be_port or s.alias)
+    }
     shown = {"input": inputs, "output": outputs}
     left = [
         f"{causality} {name} ({what})"
@@ -593,8 +603,8 @@ def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> 
     if left:
         warnings.warn(
             f"{description.archive.path.name} has variables that cannot become ports, because "
-            f"signals are numbers or strings: {name_list(left, 8)}. Such an input keeps its start "
-            f"value, such an output is not read"
+            f"signals are numbers, strings or binaries: {name_list(left, 8)}. Such an input "
+            f"keeps its start value, such an output is not read"
             f"{', and clocks are not activated' if description.has_clocks else ''}. inputs=[…] and "
             f"outputs=[…] choose ports without this warning.",
             BiellaWarning,
@@ -624,8 +634,8 @@ def _pick(
             found = Group(name, (known,))
         if found is None and known is not None and not known.can_be_port:
             raise FmuError(
-                f"`{name}` of {label} is of type {known.fmi_type}, which cannot be a port: signals "
-                f"are numbers or strings."
+                f"`{name}` of {label} is an array of {known.fmi_type}, which cannot be a port: "
+                f"signals are numbers, and strings and binaries that are no arrays."
             )
         if found is None and (array := _array_of(name, scalars)) is not None:
             raise FmuError(

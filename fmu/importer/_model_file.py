@@ -18,6 +18,8 @@ _SCHEMAS = {
     "3": "fmi3/fmi3ModelDescription.xsd",
 }
 
+_ANY_BYTES = "application/octet-stream"  # the default of FMI 3.0
+
 
 def read_model(archive: Archive, validate: bool) -> tuple[Any, list[str]]:
     """Return FMPy's model description, and findings; without `validate`, only those of repairs.
@@ -61,6 +63,27 @@ def read_model(archive: Archive, validate: bool) -> tuple[Any, list[str]]:
         flag = root.find("CoSimulation").get("providesDirectionalDerivatives")
         model.coSimulation.providesDirectionalDerivative = flag in ("true", "1")
     return model, [*violations, *(_inconsistencies(model) if validate else []), *repairs]
+
+
+def read_mime_types(archive: Archive) -> dict[int, tuple[str]]:
+    """Return the MIME types of binaries, which FMPy does not read, by value reference.
+
+    Parameters of a type, such as versions, are left out, and so are variables that declare no type
+    or the default, which is any sequence of bytes.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, recover=True)
+    root = etree.fromstring(archive.description, parser)
+    declared = {t.get("name"): t.get("mimeType") for t in root.iter("BinaryType")}
+    found: dict[int, tuple[str]] = {}
+    for variable in root.iter("Binary"):
+        text = variable.get("mimeType") or declared.get(variable.get("declaredType")) or _ANY_BYTES
+        mime_type = text.partition(";")[0].strip().lower()
+        reference = variable.get("valueReference") or ""
+        if mime_type != _ANY_BYTES and reference.isdigit():
+            found[int(reference)] = (mime_type,)
+    return found
 
 
 @lru_cache(maxsize=3)

@@ -20,6 +20,14 @@ _TYPE_ATTRIBUTES = {
     "name", "description", "quantity", "unit", "displayUnit", "relativeQuantity", "min", "max",
     "nominal", "unbounded",
 }  # fmt: skip
+_UNREAD_ATTRIBUTES = {
+    "BinaryType": {"mimeType", "maxSize"},
+    "ClockType": {
+        "canBeDeactivated", "priority", "intervalVariability", "intervalDecimal", "shiftDecimal",
+        "supportsFraction", "resolution", "intervalCounter", "shiftCounter",
+    },
+}  # fmt: skip
+"""Attributes of FMI 3.0 that FMPy does not accept."""
 _ITEM_ATTRIBUTES = {"name", "value", "description"}
 _BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 _CAUSALITIES = {
@@ -147,10 +155,12 @@ def _repair_types(root: _Element, findings: list[str], fmi3: bool) -> None:
 
 
 def _keep(element: _Element, names: set[str], findings: list[str]) -> None:
+    valid = _UNREAD_ATTRIBUTES.get(element.tag, set())
     for name in [name for name in element.attrib if name not in names]:
-        findings.append(
-            f"{element.tag} (line {element.sourceline}) has an unknown attribute `{name}`."
-        )
+        if name not in valid:
+            findings.append(
+                f"{element.tag} (line {element.sourceline}) has an unknown attribute `{name}`."
+            )
         del element.attrib[name]
 
 

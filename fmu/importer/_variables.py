@@ -26,6 +26,7 @@ HOST_TYPES = {
     "Integer": contract.HOST_INTEGER,
     "Boolean": contract.HOST_BOOLEAN,
     "String": contract.HOST_STRING,
+    "Binary": contract.HOST_BINARY,
     "Float64": contract.HOST_REAL,
     "Float32": contract.HOST_FLOAT32,
     "Int8": contract.HOST_INT8,
@@ -48,7 +49,8 @@ _RANGES |= {f"UInt{bits}": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _RANGES |= {"Int64": (-(2**63), 2**63 - 1024), "UInt64": (0, 2**64 - 2048)}
 _RANGES["Enumeration"] = _RANGES["Int64"]
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
-_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean", STRING: "string"}
+_KINDS: dict[int, Kind] = {REAL: "real", INTEGER: "integer", BOOLEAN: "boolean"}
+_TEXTS: dict[int, Kind] = {STRING: "string", BINARY: "binary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Scalar:
     unit: Unit | None
     doc: str
     names: tuple[str, ...] = ()
-    """Of an enumeration whose values are 1, 2, …: their names."""
+    """Of an enumeration whose values are 1, 2, …: their names. Of a binary: MIME type."""
     shape: tuple[int, ...] = ()
     """Sizes of the dimensions of an array; empty for a scalar."""
     alias: str = ""
@@ -78,17 +80,17 @@ class Scalar:
     @property
     def kind(self) -> Kind:
         """What a port of it carries."""
-        return "enumeration" if self.fmi_type == "Enumeration" else _KINDS[self.type]
+        return "enumeration" if self.fmi_type == "Enumeration" else (_KINDS | _TEXTS)[self.type]
 
     @property
     def is_number(self) -> bool:
         """Whether it is neither a string nor a binary."""
-        return self.type in _KINDS and self.type != STRING
+        return self.type in _KINDS
 
     @property
     def can_be_port(self) -> bool:
-        """Whether a signal can hold it: it is a number, or a string that is no array."""
-        return self.is_number or (self.type == STRING and not self.shape)
+        """Whether a signal can hold it: it is a number, or a string or binary that is no array."""
+        return self.is_number or (self.type in _TEXTS and not self.shape)
 
     @property
     def size(self) -> int:
@@ -245,7 +247,7 @@ def shape_of(variable: Any, sizes: dict[int, int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def text_places(groups: Sequence[Group]) -> list[int]:
-    """Return which of all values of ports are strings."""
+def text_places(groups: Sequence[Group]) -> dict[int, int]:
+    """Return which of all values of ports are strings or binaries, and which of both."""
     values = [s for group in groups for s in group.scalars for _ in range(s.size)]
-    return [n for n, scalar in enumerate(values) if scalar.type == STRING]
+    return {n: scalar.type for n, scalar in enumerate(values) if scalar.type in _TEXTS}

@@ -169,12 +169,13 @@ class _Resolver:
                             + f": d.connect(…, '{item.path}.{port.name}')."
                         )
                     continue
-                if self._given(source).kind == "string" and port.kind != "string":
+                given = self._given(source).kind
+                if given in _TEXTS and port.kind != given:
                     kind = "numeric" if isinstance(port.kind, Same) else port.kind
                     self.problems.append(
                         f"`{item.path}.{port.name}` expects a {kind} signal, but "
-                        f"{self._name_giver(source)} is a string. Strings connect only to string "
-                        f"inputs of FMUs."
+                        f"{self._name_giver(source)} is a {given}. {_TEXTS[given]} connect only to "
+                        f"{given} inputs of FMUs."
                     )
                     continue
                 wanted = self._wanted(number, port, carried)
@@ -198,7 +199,12 @@ class _Resolver:
                 f"`{taker}` expects a {wanted.kind} signal, but {giver} is {given.kind}."
                 f"{_KIND_ADVICE.get((given.kind, wanted.kind), '')}"
             )
-        elif given.names and wanted.names and given.names != wanted.names:
+        elif given.kind == "binary" and _differ(given.names, wanted.names):
+            self.problems.append(
+                f"`{taker}` expects binaries of the MIME type {wanted.names[0]}, but {giver} "
+                f"provides {given.names[0]}."
+            )
+        elif given.kind != "binary" and _differ(given.names, wanted.names):
             self.problems.append(
                 f"`{taker}` is an enumeration of {name_list(wanted.names)}, but {giver} is "
                 f"one of {name_list(given.names)}."
@@ -285,6 +291,14 @@ class _Resolver:
         names = name_list(item.block.output_index)
         did = f" Did you mean {' or '.join(fitting)}?" if fitting else ""
         return f"{did} Outputs of `{item.path}`: {names}."
+
+
+_TEXTS = {"string": "Strings", "binary": "Binaries"}
+
+
+def _differ(given: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Whether both ports declare names of values, or MIME types, that are not the same."""
+    return bool(given and wanted) and given != wanted
 
 
 _KIND_ADVICE: dict[tuple[Kind | None, Kind | None], str] = {

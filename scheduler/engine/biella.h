@@ -307,12 +307,16 @@ BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
 /* During an advance of a block: the first derivatives of all its inputs, then the second. Returns 0, without writing, if it has none. */
 BL_API int bl_input_derivatives(const bl_engine *e, int32_t block, double *values);
 
-/* Strings between blocks outside the engine. A writer, opened before a run, writes texts of less than BL_STRING_SIZE bytes; their numbers
-   are the values of signals. 0: too long, or no such writer. NULL: the text is not kept any more. */
-enum { BL_STRING_SIZE = 1024, BL_STRINGS_KEPT = 16 };
+/* Strings and binaries between blocks outside the engine. A writer, opened before a run, writes texts of less than BL_STRING_SIZE bytes, or
+   binaries of up to BL_BINARY_SIZE bytes; their numbers are the values of signals. 0: too long, no memory, or no such writer. NULL: the
+   value is not kept any more. */
+enum { BL_STRING_SIZE = 1024, BL_STRINGS_KEPT = 16, BL_BINARY_SIZE = 16777216 };
 BL_API int32_t bl_string_open(bl_engine *e);
 BL_API double bl_string_write(bl_engine *e, int32_t writer, const char *text);
 BL_API const char *bl_string_read(const bl_engine *e, double number);
+BL_API int32_t bl_binary_open(bl_engine *e);
+BL_API double bl_binary_write(bl_engine *e, int32_t writer, const unsigned char *bytes, int64_t size);
+BL_API const unsigned char *bl_binary_read(const bl_engine *e, double number, int64_t *size);
 
 /* An external FMU for a block of kernel fmu2 or fmu3: all that a plan does not hold. Everything is copied. */
 typedef struct {

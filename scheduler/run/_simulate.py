@@ -40,6 +40,7 @@ from ..results.events._events import list_event_sources
 from ._error_sampling import Sampler, confirm_errors, warn_of_errors, why_not
 from ._preflight import warn_of_unstable_coupling
 from ._progress import Progress
+from ._texts import TEXTS, read_texts
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
 _CHUNK_SECONDS = 0.05
@@ -232,8 +233,8 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
             matching += [path for name, path in elements.items() if fnmatchcase(name, pattern)]
             if pattern.startswith("solver."):
                 matching += [path for path in plan.solver_signals if fnmatchcase(path, pattern)]
-            if matching and all(plan.find_signal(path).kind == "string" for path in matching):
-                continue  # their last texts are in the info of the result
+            if matching and all(plan.find_signal(path).kind in TEXTS for path in matching):
+                continue  # their last values are in the info of the result
             if not matching:
                 raise BiellaError(
                     f"no signal matches `{pattern}`.{suggest(pattern, plan.signals)} "
@@ -246,27 +247,15 @@ def choose_signals(plan: Plan, record: Sequence[str] | None) -> list[PortInfo]:
                 matching = [plan.find_signal(pattern).path]
         for path in matching:
             port = plan.find_signal(path)
-            if port.kind != "string":
+            if port.kind not in TEXTS:
                 chosen[path] = port
             elif not any(mark in pattern for mark in "*?"):
                 raise BiellaError(
-                    f"`{path}` is a string, which cannot be recorded: result.info['strings'] has "
-                    f"its last value."
+                    f"`{path}` is a {port.kind}, which cannot be recorded: "
+                    f"result.info['{'strings' if port.kind == 'string' else 'binaries'}'] has its "
+                    f"last value."
                 )
     return list(chosen.values())
-
-
-def read_strings(instance: Instance) -> dict[str, str]:
-    """Return the present texts of signals that are strings, by path."""
-    found = {}
-    for path, port in instance.plan.signals.items():
-        if port.kind == "string":
-            numbers = instance.values[port.slot : port.slot + port.width]
-            texts = [instance.library.bl_string_read(instance.handle, n) or b"" for n in numbers]
-            for k, text in enumerate(texts):
-                name = path if port.width == 1 else f"{path}[{k}]"
-                found[name] = text.decode(errors="replace")
-    return found
 
 
 def make_record(
@@ -411,8 +400,7 @@ def _run(
         recorder.captures = read_captures(instance)
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
-        if texts := read_strings(instance):
-            recorder.info["strings"] = texts
+        recorder.info |= read_texts(instance)
         if instance.plan.couplings:
             recorder.info["couplings"] = read_couplings(instance)
         if stopped:

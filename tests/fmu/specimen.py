@@ -139,7 +139,8 @@ FMI3 = """<?xml version="1.0" encoding="UTF-8"?>
 <Float64 name="ends" valueReference="4" causality="parameter" variability="fixed" start="1e300"/>
 <String name="text" valueReference="5" causality="input" variability="discrete">
   <Start value="a"/></String>
-<Binary name="bytes" valueReference="6" causality="output" variability="discrete"/>
+<Binary name="bytes" valueReference="6" causality="output" variability="discrete">
+  <Dimension start="2"/></Binary>
 <Float64 name="matrix" valueReference="7" causality="parameter" variability="fixed"
   start="1 2 3 4"><Dimension start="2"/><Dimension start="2"/></Float64>
 <Boolean name="early" valueReference="8" causality="parameter" variability="fixed" start="false"/>

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 
 from ....errors import DiagramError, name_list
+from ...core._exports import Experiment, Terminals
 from ...core._ports import Matrix, Numbers, Parameter, parameter
 from ..elements._table import ElementMethods
 from ..joints._table import JointMethods
@@ -293,6 +294,8 @@ class System(JointMethods, ElementMethods):
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
+        terminals: Terminals = True,
+        reference: Experiment | Sequence[Experiment] | None = None,
     ) -> Path:
         """Write the mechanism alone as an FMU of FMI 2.0 or 3.0.
 
@@ -318,6 +321,8 @@ class System(JointMethods, ElementMethods):
             local=local,
             limits=limits,
             nominal=nominal,
+            terminals=terminals,
+            reference=reference,
         )
 
     def draw(

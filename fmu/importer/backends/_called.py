@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from ctypes import POINTER, c_double
+from ctypes import POINTER, c_char_p, c_double, c_uint8, cast
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,16 @@ from ....errors import FmuError
 from ....scheduler.compile.plan._plan import slots_of
 from ....scheduler.engine._engine import Instance
 from ....scheduler.engine._library import contract
+from ....scheduler.run._texts import read_binary
+from ...standards._terminal_ports import TerminalBlock
 from .._interface import Description, Interface
 from .._options import Options
+from .._variables import STRING
 
 Array = npt.NDArray[np.float64]
 
 
-class AbstractCalledFmu(PythonBlock, ExternalBlock):
+class AbstractCalledFmu(TerminalBlock, PythonBlock, ExternalBlock):
     """A block that the engine calls back, and that a session runs."""
 
     has_internal_solver = shows_parameters = True
@@ -125,6 +128,30 @@ class AbstractSnapshots(ABC):
         self._forget_snapshots()
 
 
+def open_writer(instance: Instance, type_: int) -> int:
+    """Return a new writer of strings or binaries."""
+    library = instance.library
+    open_ = library.bl_string_open if type_ == STRING else library.bl_binary_open
+    return int(open_(instance.handle))
+
+
+def write_text(instance: Instance, writer: int, data: bytes, type_: int) -> float:
+    """Return the number of a string or binary; 0: it is too long."""
+    library, handle = instance.library, instance.handle
+    if type_ == STRING:
+        return float(library.bl_string_write(handle, writer, data))
+    pointer = cast(c_char_p(data), POINTER(c_uint8))
+    return float(library.bl_binary_write(handle, writer, pointer, len(data)))
+
+
+def read_text(instance: Instance, number: float, type_: int) -> bytes | None:
+    """Return the string or binary with a number; None: it is not kept any more."""
+    if type_ == STRING:
+        text: bytes | None = instance.library.bl_string_read(instance.handle, number)
+        return text
+    return read_binary(instance, number)
+
+
 class Values:
     """Where the inputs, outputs and parameters of one block lie in a running engine."""
 
@@ -146,29 +173,29 @@ class Values:
         self._instance.library.bl_inputs(self._instance.handle, self._number, pointer)
         return values
 
-    def text(self, number: float) -> str | None:
-        """Return the text of a signal that is a string; None: nothing was written to it."""
+    def text(self, number: float, type_: int = STRING) -> str | bytes | None:
+        """Return the value of a signal that is a string or binary; None: nothing was written."""
         if number == 0.0:
             return None
-        text = self._instance.library.bl_string_read(self._instance.handle, number)
-        if text is None:
+        value = read_text(self._instance, number, type_)
+        if value is None:
             raise FmuError(
-                "a string of a signal is not available any more: its writer has changed it "
-                f"{contract.BL_STRINGS_KEPT} times since, or the state was saved by another run."
+                "a string or binary of a signal is not available any more: its writer has changed "
+                f"it {contract.BL_STRINGS_KEPT} times since, or the state was saved by another run."
             )
-        return str(text.decode(errors="replace"))
+        return value.decode(errors="replace") if type_ == STRING else value
 
-    def number(self, place: int, text: str | bytes | None) -> float:
-        """Return the number of a text for the output at `place` among all values of outputs."""
-        library, handle = self._instance.library, self._instance.handle
+    def number(self, place: int, text: str | bytes | None, type_: int = STRING) -> float:
+        """Return the number of a value for the output at `place` among all values of outputs."""
         if place not in self._writers:
-            self._writers[place] = int(library.bl_string_open(handle))
+            self._writers[place] = open_writer(self._instance, type_)
         data = text.encode() if isinstance(text, str) else text or b""
-        number = float(library.bl_string_write(handle, self._writers[place], data))
+        number = write_text(self._instance, self._writers[place], data, type_)
         if number == 0.0:
+            limit = contract.BL_STRING_SIZE - 1 if type_ == STRING else contract.BL_BINARY_SIZE
+            what = "string" if type_ == STRING else "binary"
             raise FmuError(
-                f"an output string has {len(data)} bytes; signals can hold up to "
-                f"{contract.BL_STRING_SIZE - 1}."
+                f"an output {what} has {len(data)} bytes; signals can hold up to {limit}."
             )
         return number
 

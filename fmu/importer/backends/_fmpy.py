@@ -25,7 +25,7 @@ from ....scheduler.engine._engine import (
 from .._archive import Folder, provide_binary, require_single_instance
 from .._interface import Description, Interface
 from .._options import Options
-from .._variables import BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
+from .._variables import BINARY, BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
 from ._called import AbstractCalledFmu, AbstractSnapshots, Values
 
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
@@ -138,8 +138,9 @@ class FmpySession(AbstractSnapshots):
             self._set(self.direct)
         values = self.outputs.read(self._try, self.fmu)
         for scalar, place in self.outputs.texts:
-            (text,) = self._try(self.fmu.getString, [scalar.reference])
-            values[place] = self.values.number(place, text)
+            get = self.fmu.getString if scalar.type == STRING else self.fmu.getBinary
+            (text,) = self._try(get, [scalar.reference])
+            values[place] = self.values.number(place, text, scalar.type)
         self._warn_of_inexact(values)
         self.values.set_outputs([float(value) for value in values])
 
@@ -379,9 +380,10 @@ class FmpySession(AbstractSnapshots):
         values = self.values.inputs
         table.write(self._try, self.fmu, values)
         for scalar, place in table.texts:
-            text = self.values.text(values[place])
+            text = self.values.text(values[place], scalar.type)
+            put = self.fmu.setString if scalar.type == STRING else self.fmu.setBinary
             if text is not None:
-                self._try(self.fmu.setString, [scalar.reference], [text])
+                self._try(put, [scalar.reference], [text])
 
     def _set_parameters(self) -> None:
         self.parameters.write(self._try, self.fmu, self.values.parameters)
@@ -457,14 +459,14 @@ class _Table:
         self.rows: dict[str, tuple[list[tuple[Scalar, int]], type]] = {}
         self.wide: list[tuple[int, str]] = []
         self.texts: list[tuple[Scalar, int]] = []
-        """Strings, which are not among the rows."""
+        """Strings and binaries, which are not among the rows."""
         self.count = sum(group.width for group in groups)
         self.starts: dict[int, list[float]] = {}
         place = 0
         for group in groups:
             used = (group.first.causality == "structuralParameter") == structural
             for scalar in group.scalars:
-                if scalar.type == STRING and wanted(group):
+                if scalar.type in (STRING, BINARY) and wanted(group):
                     self.texts.append((scalar, place))
                 elif used and (wanted(group) or starts):
                     kind = {REAL: float, INTEGER: int, BOOLEAN: bool}[scalar.type]

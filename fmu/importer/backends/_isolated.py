@@ -8,8 +8,8 @@ Each call is one request and one reply through the worker's standard input and o
 The operations are those that the engine calls a block with, whatever the version of FMI and the
 backend: L(oad), I(nitialize), O(utput), B(egin, the end of initialization), A(dvance), D (advance
 with derivatives of inputs), C (accept a step), K(eep) and P(ut back) a snapshot, S(ave), R(estore),
-W(arning), Q(uit). Strings are sent as JSON: T, those of inputs, before a request that uses them,
-and U, those of outputs, after their numbers.
+W(arning), Q(uit). Strings and binaries are sent as bytes: T, those of inputs, before a request
+that uses them, and U, those of outputs, after their numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -48,6 +48,23 @@ _START_SECONDS = (
     60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
 )
 _LOOK_SECONDS = 0.2  # between two looks whether the worker lives, where nothing reports its end
+
+
+def pack_texts(values: Sequence[str | bytes | None]) -> bytes:
+    """Return strings and binaries as one message: the sizes, -1 for none, then the bytes."""
+    data = [value.encode() if isinstance(value, str) else value for value in values]
+    sizes = np.array([-1 if value is None else len(value) for value in data], dtype="<i8")
+    return sizes.tobytes() + b"".join(value or b"" for value in data)
+
+
+def unpack_texts(message: bytes, count: int) -> list[bytes | None]:
+    """Return the bytes of `count` strings and binaries of a message."""
+    sizes = np.frombuffer(message, dtype="<i8", count=count)
+    ends = 8 * count + np.maximum(sizes, 0).cumsum()
+    return [
+        None if size < 0 else message[int(end - size) : int(end)]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +156,7 @@ class IsolatedSession:
         self._in_call = self._started = False
         self.text_inputs = text_places(block.interface.inputs)
         self.text_outputs = text_places(block.interface.outputs)
-        self._sent: dict[int, str | None] = {}
+        self._sent: dict[int, str | bytes | None] = {}
         try:
             self._call(b"L", payload=block.order(), extra=_START_SECONDS)
         except BaseException:
@@ -155,9 +172,9 @@ class IsolatedSession:
         """Ask for the outputs."""
         outputs = np.frombuffer(self._call(b"O", t, payload=self._present())).copy()
         if self.text_outputs:
-            texts = json.loads(self._call(b"U"))
-            for place, text in zip(self.text_outputs, texts, strict=True):
-                outputs[place] = self.values.number(place, text)
+            texts = unpack_texts(self._call(b"U"), len(self.text_outputs))
+            for (place, type_), text in zip(self.text_outputs.items(), texts, strict=True):
+                outputs[place] = self.values.number(place, text, type_)
         self.values.set_outputs(outputs)
 
     def begin(self, t: float) -> bool:
@@ -224,9 +241,10 @@ class IsolatedSession:
     def _present(self) -> bytes:
         inputs = self.values.inputs
         if self.text_inputs:  # their numbers mean nothing in the other process
-            texts = {place: self.values.text(inputs[place]) for place in self.text_inputs}
+            places = self.text_inputs.items()
+            texts = {place: self.values.text(inputs[place], type_) for place, type_ in places}
             if texts != self._sent:
-                self._call(b"T", payload=json.dumps(list(texts.values())).encode())
+                self._call(b"T", payload=pack_texts(list(texts.values())))
                 self._sent = texts
         return self.values.tunable.tobytes() + inputs.tobytes()
 

@@ -25,7 +25,8 @@ from ....scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ....scheduler.engine._library import contract
 from .._fmu import Fmu
 from .._variables import text_places
-from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED
+from ._called import open_writer, read_text, write_text
+from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED, pack_texts, unpack_texts
 
 _OPERATIONS = {
     b"I": contract.BL_OP_INIT,
@@ -59,12 +60,12 @@ class Worker:
         self.inputs = [p.slot + k for p in info.inputs for k in range(p.width)]
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
         self.text_outputs = text_places(block.interface.outputs)
-        writer = self.instance.library.bl_string_open
+        self.text_inputs = text_places(block.interface.inputs)
         self.texts: dict[int, tuple[int, float]] = {
-            place: (int(writer(self.instance.handle)), 0.0)
-            for place in text_places(block.interface.inputs)
+            place: (open_writer(self.instance, type_), 0.0)
+            for place, type_ in self.text_inputs.items()
         }
-        """Of inputs that are strings: their writers in this process, and their numbers."""
+        """Of inputs that are strings or binaries: their writers here, and their numbers."""
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
@@ -72,12 +73,15 @@ class Worker:
         if op == b"W":
             return self._warning().encode()
         if op == b"T":
-            self._note_texts(json.loads(payload))
+            self._note_texts(unpack_texts(payload, len(self.text_inputs)))
             return b""
         if op == b"U":
-            return json.dumps(
-                [self._text(values[self.outputs[k]]) for k in self.text_outputs]
-            ).encode()
+            return pack_texts(
+                [
+                    read_text(self.instance, values[self.outputs[k]], type_) or b""
+                    for k, type_ in self.text_outputs.items()
+                ]
+            )
         if op == b"S":
             return self.instance.external[0].save()
         if op == b"R":
@@ -104,17 +108,12 @@ class Worker:
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
 
-    def _note_texts(self, texts: list[str | None]) -> None:
-        """Give the strings of inputs numbers in this process; none: nothing was written."""
-        library, handle = self.instance.library, self.instance.handle
-        for (place, (writer, _)), text in zip(list(self.texts.items()), texts, strict=True):
-            data = None if text is None else text.encode()
-            number = 0.0 if data is None else library.bl_string_write(handle, writer, data)
-            self.texts[place] = writer, float(number)
-
-    def _text(self, number: float) -> str:
-        text = self.instance.library.bl_string_read(self.instance.handle, number)
-        return (text or b"").decode(errors="replace")
+    def _note_texts(self, texts: list[bytes | None]) -> None:
+        """Give the strings and binaries of inputs numbers in this process; none: not written."""
+        for (place, type_), data in zip(self.text_inputs.items(), texts, strict=True):
+            writer, _ = self.texts[place]
+            number = 0.0 if data is None else write_text(self.instance, writer, data, type_)
+            self.texts[place] = writer, number
 
     def _warning(self) -> str:
         """Return the warning of the block about the run; empty: none."""

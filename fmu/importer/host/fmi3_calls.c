@@ -46,6 +46,7 @@ typedef struct {
 #undef ACCESS
     FUNCTION(GetString);
     FUNCTION(SetString);
+    FUNCTION(GetBinary);
     FUNCTION(SetBinary);
     FUNCTION(EnterEventMode);
     FUNCTION(UpdateDiscreteStates);
@@ -78,6 +79,7 @@ static const bl_fmu_symbol SYMBOLS[] = {
 #undef ACCESS
         SYMBOL(GetString, HOST_NO_FLAG),
     SYMBOL(SetString, HOST_NO_FLAG),
+    SYMBOL(GetBinary, HOST_NO_FLAG),
     SYMBOL(SetBinary, HOST_NO_FLAG),
     SYMBOL(EnterEventMode, HOST_HAS_EVENTS),
     SYMBOL(UpdateDiscreteStates, HOST_HAS_EVENTS),
@@ -109,6 +111,7 @@ static const char *missing_access(const bl_fmi3_functions *calls, int32_t type, 
     case type: return gets ? (calls->Get##name ? NULL : "fmi3Get" #name) : (calls->Set##name ? NULL : "fmi3Set" #name);
         ALL_TYPES(ACCESS)
         ACCESS(HOST_STRING, String, fmi3String)
+        ACCESS(HOST_BINARY, Binary, fmi3Binary)
 #undef ACCESS
         default: return NULL;
     }
@@ -356,13 +359,22 @@ static int get(bl_fmu_host *f, bl_fmu_group *g, double t) {
     return BL_OK;
 }
 
-/* Strings are discrete. */
+/* Strings and binaries are discrete. */
 static bl_fmi_status set_texts(bl_fmu_host *f, const uint32_t *references, const char *const *texts, size_t count) {
     if (f->mode == HOST_STEPPING && f->flags & HOST_HAS_EVENTS && enter_events(f, f->time) != BL_OK) return FMI_ERROR;
     return CALL(f, SetString, references, count, texts, count);
 }
 static bl_fmi_status get_texts(bl_fmu_host *f, const uint32_t *references, const char **texts, size_t count) {
     return CALL(f, GetString, references, count, texts, count);
+}
+static bl_fmi_status set_binaries(bl_fmu_host *f, const uint32_t *references, const size_t *sizes,
+                                  const unsigned char *const *values, size_t count) {
+    if (f->mode == HOST_STEPPING && f->flags & HOST_HAS_EVENTS && enter_events(f, f->time) != BL_OK) return FMI_ERROR;
+    return CALL(f, SetBinary, references, count, sizes, values, count);
+}
+static bl_fmi_status get_binaries(bl_fmu_host *f, const uint32_t *references, size_t *sizes,
+                                  const unsigned char **values, size_t count) {
+    return CALL(f, GetBinary, references, count, sizes, values, count);
 }
 
 static int set_strings(bl_fmu_host *f, double t) {
@@ -504,6 +516,8 @@ const bl_fmi bl_fmi3_calls = {
     .set_strings = set_strings,
     .set_texts = set_texts,
     .get_texts = get_texts,
+    .set_binaries = set_binaries,
+    .get_binaries = get_binaries,
     .do_step = do_step,
     .set_input_derivatives = set_input_derivatives,
     .get_directional_derivative = get_directional_derivative,

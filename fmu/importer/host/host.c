@@ -62,8 +62,10 @@ int bl_fmu_check(const bl_block *b, int32_t type_count) {
     const int32_t *inputs = bl_fmu_input_records(b), *outputs = bl_fmu_output_records(b),
                   *record = bl_fmu_parameter_records(b);
     if (tunable < parameters && record[tunable * HOST_PARAMETER_FIELDS + 1] & HOST_CONTINUES) return 0;
-    for (int64_t k = 0; k < parameters; k++)
-        if ((record[k * HOST_PARAMETER_FIELDS + 1] & HOST_TYPE_MASK) == HOST_STRING) return 0;
+    for (int64_t k = 0; k < parameters; k++) {
+        const int32_t type = record[k * HOST_PARAMETER_FIELDS + 1] & HOST_TYPE_MASK;
+        if (type == HOST_STRING || type == HOST_BINARY) return 0;
+    }
     return check_records(inputs, in, HOST_INPUT_FIELDS, type_count) &&
            check_records(outputs, out, HOST_OUTPUT_FIELDS, type_count) &&
            check_records(record, parameters, HOST_PARAMETER_FIELDS, type_count) &&

@@ -2,7 +2,7 @@
  *
  *   host.c          the block: its operations, in the order in which the engine calls them
  *   values.c        inputs, outputs and parameters, between the engine and the FMU
- *   text_values.c   inputs and outputs that are strings
+ *   text_values.c   inputs and outputs that are strings or binaries
  *   saved_states.c  snapshots of a coupling, and states as bytes
  *   messages.c      the logger, error texts, what a status means
  *   fmi2_calls.c    one version of FMI each: a table of operations (bl_fmi),
@@ -60,6 +60,7 @@ enum {
     HOST_UINT32,
     HOST_INT64,
     HOST_UINT64,
+    HOST_BINARY, /* of ports only */
     HOST_TYPES
 };
 /* Added to the type: the value follows the previous one in the same array; it may only change in event mode. */
@@ -199,6 +200,11 @@ struct bl_fmi {
     int (*set_strings)(bl_fmu_host *f, double t); /* and binaries */
     bl_fmi_status (*set_texts)(bl_fmu_host *f, const uint32_t *references, const char *const *texts, size_t count);
     bl_fmi_status (*get_texts)(bl_fmu_host *f, const uint32_t *references, const char **texts, size_t count);
+    /* Binaries, FMI 3.0 only: NULL in other versions. */
+    bl_fmi_status (*set_binaries)(bl_fmu_host *f, const uint32_t *references, const size_t *sizes,
+                                  const unsigned char *const *values, size_t count);
+    bl_fmi_status (*get_binaries)(bl_fmu_host *f, const uint32_t *references, size_t *sizes,
+                                  const unsigned char **values, size_t count);
     /* `is_last`: of the steps of a tick. */
     int (*do_step)(const bl_block *b, bl_fmu_host *f, double t, double h, int is_last);
     bl_fmi_status (*set_input_derivatives)(bl_fmu_host *f, bl_fmu_group *g);
@@ -267,8 +273,9 @@ const int32_t *bl_fmu_input_records(const bl_block *b);
 const int32_t *bl_fmu_output_records(const bl_block *b);
 const int32_t *bl_fmu_parameter_records(const bl_block *b);
 
-/* text_values.c: strings that are inputs and outputs. Returns whether there was memory. */
+/* text_values.c: strings and binaries that are inputs and outputs. Returns whether there was memory. */
 int bl_fmu_open_texts(const bl_block *b, bl_fmu_host *f);
+static inline int bl_fmu_is_text(const bl_fmu_group *g) { return g->type == HOST_STRING || g->type == HOST_BINARY; }
 int bl_fmu_set_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
 int bl_fmu_get_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
 

@@ -180,7 +180,7 @@ static int fetch_values(const bl_block *b, const bl_fmu_host *f, bl_fmu_group *g
 /* Sets what was fetched. */
 static int put_values(bl_fmu_host *f, bl_fmu_group *g, double t) {
     g->known = 0;
-    const int status = g->type == HOST_STRING ? bl_fmu_set_texts(f, g, t) : f->fmi->set(f, g, t);
+    const int status = bl_fmu_is_text(g) ? bl_fmu_set_texts(f, g, t) : f->fmi->set(f, g, t);
     g->known = status == BL_OK;
     return status;
 }
@@ -199,7 +199,7 @@ int bl_fmu_set_values(const bl_block *b, bl_fmu_host *f, bl_fmu_values *values, 
 
 int bl_fmu_get_outputs(bl_fmu_host *f, double t) {
     for (bl_fmu_group *g = f->outputs.groups, *end = g + f->outputs.group_count; g != end; g++) {
-        const int status = g->type == HOST_STRING ? bl_fmu_get_texts(f, g, t) : f->fmi->get(f, g, t);
+        const int status = bl_fmu_is_text(g) ? bl_fmu_get_texts(f, g, t) : f->fmi->get(f, g, t);
         if (status != BL_OK) return status;
     }
     return BL_OK;

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...._deprecation import renamed_keywords, warn_deprecated
 from ....blocks.basic.routing._bus import Bus, BusType, Elements
 from ....blocks.core._block import AbstractBlock
+from ....blocks.core._exports import Experiment, Terminals
 from ....blocks.core._ports import (
     Kind,
     Numbers,
@@ -20,6 +21,7 @@ from ....blocks.core._ports import (
     main_output,
     periodic,
 )
+from ....blocks.core._terminals import TerminalRef
 from ....errors import DiagramError, name_list, suggest
 from ...run._preflight import warn_of_steps
 from .._compiler import compile_diagram
@@ -34,13 +36,15 @@ from ._solver_options import (
     Tolerance,
     check_step,
 )
+from ._terminals import match_terminals
 
 if TYPE_CHECKING:
     from ....blocks.core._figure import ShownFigure
 
 B = TypeVar("B", bound=AbstractBlock)
-Endpoint = AbstractBlock | PortRef | str
-"""A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``."""
+Endpoint = AbstractBlock | PortRef | TerminalRef | str
+"""A block, ``block["port"]``, or a name: ``"pid"``, ``"pid.measurement"``; in `connect` also a
+terminal of an FMU."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*\Z")
 
@@ -291,13 +295,19 @@ class Diagram:
         self.outports[name] = Outport(name, self.find_output(source))
 
     def connect(self, source: Endpoint, *destinations: Endpoint) -> None:
-        """Wire an output to one or more inputs.
+        """Wire an output to one or more inputs, or the members of terminals to each other.
 
         Each end is a block (its only output, or the one called ``y``; its only input, or the only
-        one that must be connected), ``block["port"]``, or a name.
+        one that must be connected), ``block["port"]``, or a name. Terminals of FMUs,
+        ``fmu.terminal("bus")``, connect to terminals only: outputs of each to inputs of the other.
         """
         if not destinations:
             raise DiagramError(f"connect({source!r}) requires at least one destination.")
+        if any(isinstance(end, TerminalRef) for end in (source, *destinations)):
+            wires = match_terminals(self.names, source, destinations)
+            for origin, target in [(self.find_output(o), self.find_input(i)) for o, i in wires]:
+                self._wire(origin, target)
+            return
         origin = self.find_output(source)
         for target in [self.find_input(destination) for destination in destinations]:
             self._wire(origin, target)
@@ -506,6 +516,8 @@ class Diagram:
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
         clocks: bool = False,
+        terminals: Terminals = True,
+        reference: Experiment | Sequence[Experiment] | None = None,
     ) -> Path:
         """Write an FMU of FMI 2.0 or 3.0; see `biella.fmu.export_fmu`."""
         from ....fmu.exporter._export import export_fmu
@@ -525,6 +537,8 @@ class Diagram:
             limits=limits,
             nominal=nominal,
             clocks=clocks,
+            terminals=terminals,
+            reference=reference,
         )
 
     def _claim_name(self, name: str, among: Mapping[str, object] | None = None) -> None:

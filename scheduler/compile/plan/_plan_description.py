@@ -24,6 +24,7 @@ _KINDS = {
     "boolean": contract.BL_BOOLEAN,
     "enumeration": contract.BL_ENUMERATION,
     "string": contract.BL_REAL,  # the number of a text; such diagrams are never exported
+    "binary": contract.BL_REAL,
 }
 _INPUT, _OUTPUT = contract.BL_INPUT, contract.BL_OUTPUT
 _FIXED_PARAMETER, _TUNABLE_PARAMETER = contract.BL_FIXED_PARAMETER, contract.BL_TUNABLE_PARAMETER

@@ -107,6 +107,13 @@ def add_commands(commands: Any) -> None:
         "--about", action="append", default=[], metavar="KEY=TEXT",
         help="author, version, license, copyright or description of the model; may be repeated",
     )  # fmt: skip
+    export.add_argument(
+        "--reference", type=float, metavar="UNTIL",
+        help="add the results of a run until this time in s as a reference (FMI-LS-REF)",
+    )  # fmt: skip
+    export.add_argument(
+        "--reference-input", type=Path, metavar="CSV", help="table of inputs for --reference"
+    )
     export.add_argument("--step", type=float, help="base step in s, for a file with system()")
     bind = add_command(
         commands,
@@ -216,6 +223,12 @@ def _export(options: argparse.Namespace) -> None:
         "local": options.local,
         "about": dict(_read_text(item) for item in options.about),
     }
+    if options.reference is not None:
+        from ..fmu import Experiment
+
+        chosen["reference"] = Experiment(until=options.reference, inputs=options.reference_input)
+    elif options.reference_input is not None:
+        raise BiellaError("--reference-input requires --reference UNTIL.")
     if options.parameter is not None:
         pairs = (
             read_assignment(p, "--parameter") if "=" in p else (p, None) for p in options.parameter

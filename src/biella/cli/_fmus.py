@@ -44,6 +44,18 @@ def add_commands(commands: Any) -> None:
         "an FMU",
     )
     add_json(validate)
+    validate.add_argument(
+        "--reference",
+        action="store_true",
+        help="run the reference experiments in the FMU (FMI-LS-REF) and compare their results",
+    )
+    validate.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="REL",
+        help="with --reference: largest deviation relative to the largest magnitude of an output, "
+        "instead of what the experiments declare",
+    )
 
 
 def _info(options: argparse.Namespace) -> None:
@@ -60,22 +72,41 @@ def _info(options: argparse.Namespace) -> None:
 def _validate(options: argparse.Namespace) -> int:
     from ..fmu._commands import check_fmu
 
+    if options.tolerance is not None and not (options.reference and options.tolerance > 0):
+        raise FmuError("--tolerance is a positive number, with --reference.")
     found = check_fmu(options.file)
+    compared: list[Any] = []
+    if options.reference and not found.errors:
+        from ..fmu.standards._reference import check_reference
+
+        compared = check_reference(options.file, options.tolerance)
     if options.json:
-        print_json({
+        about = {
             "file": str(options.file),
             "problems": [*found.errors, *found.warnings],
             "errors": found.errors,
             "warnings": found.warnings,
-        })  # fmt: skip
+        }
+        print_json(about | ({"reference": _list(compared)} if options.reference else {}))
     else:
         for title, problems in (("errors", found.errors), ("warnings", found.warnings)):
             if problems:
                 print(f"{title}:")
             for problem in problems:
                 print(f"- {problem}")
+    if compared and not options.json:
+        from ..fmu._commands import tabulate_comparisons
+        from ._tables import print_tables
+
+        print_tables(tabulate_comparisons(compared))
     if found.errors:
         raise FmuError(f"{_count(found.errors, 'error')} in {options.file}: it cannot run here.")
+    failed = [item.experiment for item in compared if not item.passed]
+    if failed:
+        raise FmuError(
+            f"{_count(failed, 'reference experiment')} of {options.file} failed: "
+            f"{', '.join(failed)}."
+        )
     if found.warnings:
         complain(f"{_count(found.warnings, 'warning')} in {options.file}: it can run.")
         return EXIT_WARNINGS
@@ -84,13 +115,36 @@ def _validate(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _list(compared: list[Any]) -> list[dict[str, Any]]:
+    """Return comparisons as plain data."""
+    return [
+        {
+            "experiment": item.experiment,
+            "passed": item.passed,
+            "problem": item.problem,
+            "tolerance": item.tolerance,
+            "outputs": [
+                {
+                    "name": one.variable,
+                    "deviation": one.largest,
+                    "allowed": one.allowed,
+                    "time": one.time,
+                    "passed": one.passed,
+                }
+                for one in item.deviations
+            ],
+        }
+        for item in compared
+    ]
+
+
 def _count(problems: list[str], what: str) -> str:
     return f"1 {what}" if len(problems) == 1 else f"{len(problems)} {what}s"
 
 
 def simulate_fmu(options: argparse.Namespace) -> None:
     """Simulate an FMU, and report the result."""
-    from ..fmu._commands import simulate_fmu_file
+    from ..fmu._run_file import simulate_fmu_file
 
     require_format("--out", options.out)
     require_picture(options.plot)

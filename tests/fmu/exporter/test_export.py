@@ -34,6 +34,10 @@ def test_what_is_inside(crank: Exported) -> None:
         "resources/plan.bin",
         "sources/buildDescription.xml",
         "sources/controlled_crank.c",
+        "terminalsAndIcons/icon.png",
+        "terminalsAndIcons/icon.svg",
+        "terminalsAndIcons/terminal.png",
+        "terminalsAndIcons/terminalsAndIcons.xml",
     ]
     assert crank.library.read_bytes() == library_path().read_bytes()
 

@@ -145,12 +145,12 @@ def test_variables_that_no_signal_holds_are_named(three):
         block = Fmu(three, backend="fmpy")
     (warning,) = caught
     assert (
-        "three.fmu has variables that cannot become ports, because signals are numbers or strings: "
-        "output bytes (Binary)."
+        "three.fmu has variables that cannot become ports, because signals are numbers, strings or "
+        "binaries: output bytes (array of Binary)."
     ) in str(warning.message)
     assert [p.name for p in (*block.inputs, *block.outputs)] == ["n", "small", "text", "y", "row"]
     Fmu(three, **CHOSEN)
-    with pytest.raises(FmuError, match=r"`bytes` of three.fmu is of type Binary, which cannot be"):
+    with pytest.raises(FmuError, match=r"`bytes` of three.fmu is an array of Binary, which"):
         Fmu(three, **(CHOSEN | {"outputs": ["bytes"]}))
 
 

@@ -12,7 +12,7 @@ from specimen import compile_specimen
 
 from biella import Diagram, Fmu, simulate
 from biella.errors import DiagramError, FmuError
-from biella.fmu._commands import simulate_fmu_file
+from biella.fmu._run_file import simulate_fmu_file
 from biella.fmu.importer._archive import platform_names
 
 pytestmark = pytest.mark.engine

@@ -88,8 +88,8 @@ def _drain(run: LiveRun) -> None:
 
     Entries of a tick reach the input log before its row, and that before the tick completes.
     """
-    rows = run._pipes.rows.pull()
     ticks = int(run._pace.done)
+    rows = run._pipes.rows.pull()
     entries = run._pipes.input_log.pull()
     recorder, plan = run._recorder, run.plan
     recorder.note_reached(ticks, plan.start_time, plan.step)

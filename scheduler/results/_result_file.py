@@ -601,7 +601,7 @@ def _describe_end(path: Path, file: h5py.File, log: RunLog | None) -> dict[str, 
         return {"stopped": _GOING_ON}
     reached = json.loads(read_slots(file["reached"], "how far the run has come"))
     if log is None or not reached:
-        return {"stopped": UNFINISHED}
+        return {"stopped": UNFINISHED, "lost": None}
     lost = max(0, reached["ticks"] - log.ticks)
     if not lost:
         return {"stopped": f"{UNFINISHED}; no tick up to {reached['ticks']} is lost", "lost": None}

@@ -22,6 +22,7 @@ from ..devices._registry import DriverKind, find_driver
 
 ON_LOSS = ("stop", "hold", "safe")
 OVERRUN = ("stop", "skip", "catch_up", "slip")
+ON_LOG_FAILURE = ("continue", "stop")
 
 RUN_OPTIONS: dict[str, Option] = {
     "clock": Option("text", "`wall`, `free`, or `device:NAME`"),
@@ -34,6 +35,9 @@ RUN_OPTIONS: dict[str, Option] = {
     "record": Option("texts", "signals to record; all if not given"),
     "every": Option("whole", "record every n-th tick", low=1),
     "out": Option("text", "file for the result"),
+    "log_age": Option("number", "seconds after which rows are in the file", low=0.0, high=3600.0),
+    "log_sync": Option("flag", "the disk is waited for at each write"),
+    "on_log_failure": Option("text", "if the file cannot be written", choices=ON_LOG_FAILURE),
 }
 """Valid keys of the table ``[run]``."""
 

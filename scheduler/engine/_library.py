@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from ctypes import CDLL, byref, c_char_p, c_double, c_int32, c_int64
@@ -20,13 +21,30 @@ try:
 except ImportError as error:  # `from` raises this for a missing submodule
     raise BiellaError(f"the engine has not been built: {error}. {_REBUILD}") from error
 
-__all__ = ["contract", "kernel_crossings", "kernel_sizes", "library", "library_path"]
+__all__ = [
+    "contract",
+    "engine_build",
+    "kernel_crossings",
+    "kernel_sizes",
+    "library",
+    "library_path",
+]
 
 
 def library_path() -> Path:
     """Return where the engine is; ``BIELLA_LIBRARY`` names another one, as with sanitizers."""
     named = os.environ.get("BIELLA_LIBRARY")
     return Path(named).absolute() if named else Path(__file__).parents[2] / library_name()
+
+
+@lru_cache(maxsize=1)
+def engine_build() -> str:
+    """Return what identifies the build of the engine: the start of the SHA-256 of the library.
+
+    Runs are repeated bit for bit by the same build only.
+    """
+    with library_path().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 @lru_cache(maxsize=1)

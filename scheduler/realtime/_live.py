@@ -122,7 +122,12 @@ class LiveRun:
                 ahead = TICKS if self._ticks < 0 else self._ticks
                 warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
             self._recorder = make_recorder(
-                self._instance, self._options["out"], ports, binding, compiled_with or {}
+                self._instance,
+                self._options["out"],
+                ports,
+                binding,
+                compiled_with or {},
+                self._options,
             )
             self._recorder.events.describe = self._instance.describe_event
             stack.callback(self._recorder.close)

@@ -138,15 +138,26 @@ def _stopped(run: LiveRun) -> str | None:
     return f"{why} at t = {run.time:.9g} s"
 
 
+def _list_row_gaps(spans: list[tuple[int, int]], every: int) -> list[dict[str, Any]]:
+    """Return gaps of rows; those that follow each other are one."""
+    gaps: list[dict[str, Any]] = []
+    for first, last in sorted(spans):
+        if gaps and first <= gaps[-1]["last"] + every:
+            gaps[-1]["last"] = last
+        else:
+            gaps.append({"of": "rows", "first": first, "last": last})
+    return gaps
+
+
 def describe(run: LiveRun) -> dict[str, Any]:
     """Return the timing statistics so far, as plain data."""
     pace, options = run._pace, run._options
     gaps = [{"of": of, "first": first, "last": last} for of, first, last in pace.listed_gaps]
     start, step = run.plan.start_time, run.plan.step
-    gaps += [
-        {"of": "rows", "first": round((a - start) / step), "last": round((b - start) / step)}
-        for a, b in run._recorder.dropped
-    ]
+    gaps += _list_row_gaps(
+        [(round((a - start) / step), round((b - start) / step)) for a, b in run._recorder.dropped],
+        options["every"],
+    )
     over = run._over.is_set()
     blocks = {path: times.summary() for path, times in run._probe.times().items()}
     return {
@@ -167,6 +178,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         "entries_lost": pace.entries_lost + run._recorder.entries_dropped,
         "entries_rejected": pace.entries_rejected,
         "recorder": run._recorder.trouble,
+        "log_age": run._recorder.worst_age,
         "blocks": blocks,
         "solver": run._instance.solver_counts,
         "devices": {name: dict(device.counts) for name, device in run._devices.items()},

@@ -78,6 +78,12 @@ def make_pace(plan: Plan, options: dict[str, Any], devices: Mapping[str, Any], s
         options["max_overruns"] = options["max_overruns"] or 0
     for limit in ("max_overruns", "max_consecutive_overruns"):
         setattr(pace, limit, -1 if options[limit] is None else options[limit])
+    if options["on_log_failure"] not in ("continue", "stop"):
+        raise BiellaError(
+            f"on_log_failure must be `continue` or `stop`, got {options['on_log_failure']!r}."
+        )
+    if not 0.0 <= options["log_age"] < math.inf:
+        raise BiellaError(f"log_age must be a time in s, 0 or more, got {options['log_age']}.")
     if options["every"] < 1:
         raise BiellaError(f"every must be at least 1, got {options['every']}.")
     for block in plan.blocks:
@@ -119,6 +125,7 @@ def make_recorder(
     ports: list[PortInfo],
     binding: OpenBinding | None,
     compiled_with: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> AbstractLogRecorder:
     """Return the recorder of rows and input log: in memory, or in the file `out`."""
     plan, sources = instance.plan, list_event_sources(instance)
@@ -130,7 +137,15 @@ def make_recorder(
         return MemoryLogRecorder(signals, plan.aliases, info, plan=plan.data, event_sources=sources)
     triggers = declare_captures(plan)
     return Hdf5LogRecorder(
-        out, signals, plan.aliases, info, triggers, plan=plan.data, event_sources=sources
+        out,
+        signals,
+        plan.aliases,
+        info,
+        triggers,
+        plan=plan.data,
+        event_sources=sources,
+        age=options["log_age"],
+        sync=options["log_sync"],
     )
 
 

@@ -84,14 +84,22 @@ def record(run: LiveRun) -> None:
 
 
 def _drain(run: LiveRun) -> None:
-    """Record pending rows; entries of a tick reach the input log before the tick completes."""
+    """Record pending rows, and before them what entered the run up to their ticks.
+
+    Entries of a tick reach the input log before its row, and that before the tick completes.
+    """
     ticks = int(run._pace.done)
     rows = run._pipes.rows.pull()
-    run._recorder.events.append(run._pipes.events.pull())
+    entries = run._pipes.input_log.pull()
+    recorder, plan = run._recorder, run.plan
+    recorder.note_reached(ticks, plan.start_time, plan.step)
+    recorder.events.append(run._pipes.events.pull())
+    recorder.append_input_log(entries, ticks)
     if len(rows):
-        rows[:, 0] = run.plan.start_time + rows[:, 0] * run.plan.step
-        run._recorder.take(rows)
-    run._recorder.append_input_log(run._pipes.input_log.pull(), ticks)
+        rows[:, 0] = plan.start_time + rows[:, 0] * plan.step
+        recorder.take(rows)
+    if recorder.trouble and run._options["on_log_failure"] == "stop":
+        run._end(f"the log is not complete: {recorder.trouble.rstrip('.')}")
 
 
 def _show(run: LiveRun, page: Page) -> None:

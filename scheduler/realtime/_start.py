@@ -42,6 +42,9 @@ OPTIONS: dict[str, Any] = {
     "record": None,
     "every": 1,
     "out": None,
+    "log_age": 1.0,
+    "log_sync": False,
+    "on_log_failure": "continue",
 }
 """Valid keys of the table ``[run]`` of a binding, with their default values."""
 
@@ -59,6 +62,9 @@ def run_realtime(
     record: Sequence[str] | None = None,
     every: int | None = None,
     out: str | Path | None = None,
+    log_age: float | None = None,
+    log_sync: bool | None = None,
+    on_log_failure: str | None = None,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     step: float | None = None,
     solver: str | None = None,
@@ -87,6 +93,15 @@ def run_realtime(
         Simulated seconds for each second of the wall clock.
     record, every, out, parameters, step, solver, tolerance, events
         As of `simulate`.
+    log_age
+        Seconds after which recorded rows and inputs are in the file `out`, readable after the
+        process was killed; 1 by default.
+    log_sync
+        Wait for the disk whenever the file is written, so that a loss of power costs no more than a
+        killed process. By default the operating system chooses when.
+    on_log_failure
+        If the file cannot be written: ``"continue"``, the run goes on without these rows, or
+        ``"stop"``, it ends with safe values.
     overrun
         Reaction to a tick that ends after the next deadline. ``"skip"``: missed deadlines are
         dropped, and simulated time falls behind accordingly. ``"catch_up"``: ticks run back to back
@@ -128,6 +143,9 @@ def run_realtime(
         "record": record,
         "every": every,
         "out": out,
+        "log_age": log_age,
+        "log_sync": log_sync,
+        "on_log_failure": on_log_failure,
     }
     compile_options = {
         "step": step,

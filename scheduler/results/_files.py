@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import stat
 import weakref
 from collections.abc import Callable, Iterator
@@ -220,6 +219,25 @@ else:
         return True
 
 
+def is_locked(target: Path) -> bool:
+    """Return whether a run is recording to a file, in this process or in another one."""
+    path = target.with_name(f".{target.name}.lock")
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except PermissionError:
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
+            return False
+    except OSError:
+        return False
+    free = _try_lock(handle)
+    if free and os.name == "posix":
+        _unlock(handle)
+    os.close(handle)
+    return not free
+
+
 class RecordingTarget:
     """Where a recording is written: under its own name, or beside an earlier recording at first.
 
@@ -283,23 +301,6 @@ class RecordingTarget:
     def _release(locks: list[TargetLock]) -> None:
         for lock in locks:
             lock.release()
-
-
-def claim_space(path: Path, start: int, size: int) -> None:
-    """Claim `size` bytes after `start` of a file from the system, or raise OSError.
-
-    HDF5 does not survive a write that fails: it cannot close the file, and takes the process with
-    it. So the space is claimed before HDF5 asks for it.
-    """
-    if not hasattr(os, "posix_fallocate"):
-        if shutil.disk_usage(path.parent).free < size:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return
-    handle = os.open(path, os.O_RDWR)
-    try:
-        os.posix_fallocate(handle, start, size)
-    finally:
-        os.close(handle)
 
 
 def explain(error: OSError | RuntimeError, path: Path) -> str:

@@ -6,11 +6,12 @@ them; `Hdf5Recorder` streams them to a file in flat memory.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import threading
 import time
 import weakref
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,11 +28,8 @@ from ._result_file import (
     Hdf5Columns,
     MemoryColumns,
     create_result_file,
-    dataset_name,
     is_result_file,
-    release_unused,
-    reserve_rows,
-    write_about,
+    read_result_file,
     write_captures,
 )
 from ._signals import ResultError, Signal, SignalTable
@@ -44,7 +42,8 @@ Rows = NDArray[np.float64]
 _BLOCK_ROWS = 1 << 16
 _BLOCK_BYTES = 16 << 20
 _CHUNK_BYTES = 4 << 20
-_FLUSH_SECONDS = 1.0
+AGE = 1.0
+"""Seconds after which rows are in the file, unless told otherwise."""
 
 
 class AbstractRecorder(ABC):
@@ -168,18 +167,30 @@ class MemoryRecorder(AbstractRecorder):
 
 
 class Hdf5Recorder(AbstractRecorder):
-    """Streams rows to an HDF5 file that stays readable whatever happens to the process.
+    """Streams rows to an HDF5 file that stays readable whatever happens to the process or the disk.
 
-    Rows are gathered column by column in one block and written when it is full or a second old.
-    The file is in HDF5's single-writer mode, so that `Result.from_hdf5` reads it while the run goes
-    on, and after the process was killed; at most the last second is missing then. Other HDF5
-    tools may need ``h5clear -s`` on a file that was left by a kill.
+    Rows are gathered column by column in one block. It is written when it is full, when its oldest
+    row has half the age that is allowed, and at once for the first rows. Each write takes effect as
+    a whole, see `storage._atomic_file`: `Result.from_hdf5` reads the file while the run goes on and
+    after the process was killed, and then has every row that was older than `age`.
 
     A new file is written under its own name from the start. An earlier recording at `path` is
     replaced as soon as rows of the new one are on the disk; until then the new one is beside it,
     as ``name.new.h5`` for ``name.h5``. Any other file at `path` is an error. The file is locked
     against other recorders until `close`. What the Triggers named in `captures` have captured is
     written at the end.
+
+    Parameters
+    ----------
+    age
+        Seconds after which a row is in the file.
+    sync
+        Wait for the disk at each write, so that a loss of power has no other effect than a kill.
+
+    Attributes
+    ----------
+    worst_age
+        Largest age in s that a row had when it was in the file.
 
     Raises
     ------
@@ -188,6 +199,8 @@ class Hdf5Recorder(AbstractRecorder):
         `flush`, if the disk is full: the message has what was kept. The recorder then takes no more
         rows; `close` still returns a result.
     """
+
+    chunk_rows = 1 << 14
 
     def __init__(
         self,
@@ -199,45 +212,49 @@ class Hdf5Recorder(AbstractRecorder):
         *,
         plan: bytes | None = None,
         event_sources: Sequence[EventSource] = (),
+        age: float = AGE,
+        sync: bool = False,
     ) -> None:
         super().__init__(signals, aliases, info, event_sources=event_sources)
+        if not age >= 0.0:
+            raise ResultError(f"The age of rows must be 0 s or more, got {age}.")
         row_bytes = 8 * self.row_width
-        chunk_rows = 1 << max(0, min(_CHUNK_BYTES // row_bytes, 1 << 14).bit_length() - 1)
+        chunk_rows = 1 << max(0, min(_CHUNK_BYTES // row_bytes, self.chunk_rows).bit_length() - 1)
         block_rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
         self._block = np.empty((self.row_width, block_rows))
         self._filled = 0
         self._written = 0
+        self._unsettled: Rows | None = None  # times of rows that are written but not yet in effect
         self._last_time = float("nan")
         self._failure: ResultError | None = None
+        self._age = age
+        self._oldest = np.inf  # when the first came of what is not in the file
+        self.worst_age = 0.0
         self._target = RecordingTarget(path, is_result_file)
         try:
-            self._file = create_result_file(
-                self._target.current,
-                self.signals,
-                self.info,
-                captures=captures,
-                chunk_rows=chunk_rows,
-                plan=plan,
-                event_sources=event_sources,
-            )
-            self._file.swmr_mode = True
+            with _use_of_hdf5:
+                self._made = create_result_file(
+                    self._target.current,
+                    self.signals,
+                    self.info,
+                    captures=captures,
+                    chunk_rows=chunk_rows,
+                    plan=plan,
+                    event_sources=event_sources,
+                    sync=sync,
+                )
+                _recording.add(self)
             self._target.show()
         except BaseException as error:
             self._target.abandon()
             if isinstance(error, OSError | RuntimeError):
                 raise ResultError(explain(error, self._target.path)) from error
             raise
-        self._handle: int = self._file.id.get_vfd_handle()
-        _recording.add(self)
-        self._recording = str(self._file.attrs["recording"])
-        self._datasets = [(self._file["time"], slice(0, 1))]
-        row = 1
+        self._recording = str(self._made.head["recording"])
+        self._places = [slice(0, 1)]
         for signal in self.signals.values():
-            place = slice(row, row + signal.width)
-            self._datasets.append((self._file[dataset_name(signal.path)], place))
-            row += signal.width
-        self._checksums = [0] * len(self._datasets)
-        self._flushed_at = time.monotonic()
+            row = self._places[-1].stop
+            self._places.append(slice(row, row + signal.width))
 
     @property
     def rows_kept(self) -> int:
@@ -259,60 +276,71 @@ class Hdf5Recorder(AbstractRecorder):
             if count == 0:  # there was no room for the block
                 self._drop(rows[start:])
                 break
+            self._note_arrival()
             filled = slice(self._filled, self._filled + count)
             self._block[:, filled] = rows[start : start + count].T
             self._filled += count
             start += count
             if self._filled == capacity:
-                self._write_block()
-        if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+                self.flush()
+        self._flush_if_due()
+
+    def _note_arrival(self) -> None:
+        """Note when the first came of what is not in the file."""
+        if self._oldest == np.inf:
+            self._oldest = time.monotonic()
+
+    def _flush_if_due(self) -> None:
+        is_first = self._filled and not self._written and self._unsettled is None
+        if is_first or time.monotonic() - self._oldest >= self._age / 2:
             self.flush()
 
     def flush(self) -> None:
         """Write what was gathered, so that a reader sees it and a kill does not lose it."""
         if self._failure is not None:
             raise self._failure
-        if self._filled:
-            self._write_block()
-        else:
-            self._write_events()
-        self._flushed_at = time.monotonic()
+        with _use_of_hdf5:
+            if self._unsettled is not None and not self._commit():
+                return  # there is still no room for the last block
+            try:
+                self._hand_over()
+            except (OSError, RuntimeError) as error:  # of HDF5 itself
+                self._give_up(error)
+            self._commit()
 
-    def _write_block(self) -> None:
-        """Write the buffered rows, then their count: the file stays valid after a kill."""
+    def _hand_over(self) -> None:
+        """Give HDF5 what was gathered."""
         count, end = self._filled, self._written + self._filled
-        try:
-            self.events.write(self._file, self.path)  # at no time are there rows without them
-            reserve_rows(self._file, self.path, self._written, end)
-        except OSError as error:
-            self._lack_room(error)
-            return
-        checksums = []
-        try:
-            for (dataset, place), checksum in zip(self._datasets, self._checksums, strict=True):
-                dataset.resize(end, axis=0)
+        self.events.write(self._made.file)
+        if count:
+            parts = []
+            for place in self._places:
                 block = self._block[place, :count]
-                part = block[0] if len(block) == 1 else np.ascontiguousarray(block.T)
-                dataset[self._written : end] = part
-                checksums.append(zlib.crc32(part.data, checksum))
-            self._file.flush()
-            self._file["rows"][()] = end
-            self._file.flush()
-        except (OSError, RuntimeError) as error:
-            self._give_up(error)
-        self._last_time = float(self._block[0, count - 1])
-        self._written = end
-        self._checksums = checksums
+                parts.append(block[0] if len(block) == 1 else np.ascontiguousarray(block.T))
+            self._made.append(parts, end)
+        self._unsettled = self._block[0, :count].copy()
         self._filled = 0
-        self._flushed_at = time.monotonic()
-        self._take_place()
 
-    def _write_events(self) -> None:
+    def _commit(self) -> bool:
+        """Let what HDF5 was given take effect; false if there is no room."""
+        assert self._unsettled is not None
+        oldest, now = self._oldest, time.monotonic()
         try:
-            self.events.write(self._file, self.path)
-            self._file.flush()
+            self._made.commit()
         except OSError as error:
+            self._oldest = now  # when to try again
             self._lack_room(error)
+            return False
+        if len(self._unsettled):
+            self._written += len(self._unsettled)
+            self._last_time = float(self._unsettled[-1])
+        self._unsettled = None
+        self._oldest = now if self._filled else np.inf
+        if np.isfinite(oldest):
+            self.worst_age = max(self.worst_age, time.monotonic() - oldest)
+        if self._written:
+            self._take_place()
+        return True
 
     def _take_place(self) -> None:
         """Replace an earlier recording; where an open file cannot be renamed, `close` does it."""
@@ -321,9 +349,9 @@ class Hdf5Recorder(AbstractRecorder):
 
     def _write_captures(self, captures: list[Capture]) -> None:
         try:
-            write_captures(self._file, self.path, captures)
-            self._file.flush()
-        except (OSError, RuntimeError) as error:
+            write_captures(self._made, captures)
+            self._made.commit()
+        except OSError as error:
             self._failure = ResultError(
                 f"{explain(error, self.path)} The captures of triggers are in the result, but "
                 f"not in the file."
@@ -331,7 +359,7 @@ class Hdf5Recorder(AbstractRecorder):
             raise self._failure from error
 
     def _lack_room(self, error: OSError) -> None:
-        """Take note that the gathered rows cannot be written now: nothing was touched yet."""
+        """Take note that what was gathered cannot be written now; it can be tried again."""
         self._give_up(error)
 
     def _give_up(self, error: OSError | RuntimeError) -> NoReturn:
@@ -352,30 +380,37 @@ class Hdf5Recorder(AbstractRecorder):
         return self._failure is not None
 
     def _close(self) -> Result:
+        with _use_of_hdf5:
+            return self._finish()
+
+    def _finish(self) -> Result:
         raised_before = self._failure is not None
         captures = pack_captures(self.captures)
         with contextlib.suppress(ResultError):
             self.flush()
-            self._write_captures(captures)
+            if captures and self._unsettled is None:
+                self._write_captures(captures)
         if self._failure is not None:
             self.info["stopped"] = str(self._failure)
+        if self._failure is not None or self._unsettled is not None:
             captures = []
-        # All go to their old places in the file, so a full disk does not matter.
-        write_about(self._file, self.info, self.signals.aliases, captures)
-        self.events.write_totals(self._file)
-        self._file["checksums"][()] = self._checksums
-        self._file["rows"][()] = self._written  # a write that failed may have been beyond
-        self._file["complete"][()] = 1
-        self._datasets.clear()
-        self._file.close()
+        try:
+            # In its old place in the file, so that a full disk does not matter.
+            self._made.write_about(self.info, self.signals.aliases, captures)
+            self._made.close(discard=self._failure is not None or self._unsettled is not None)
+        except OSError as error:
+            self._note_lost_end(error)
         _recording.discard(self)
-        release_unused(self.path)
         if self._written or not self._has_lost_rows():
             self._take_place()
         self._target.release()
         self._block = np.empty((self.row_width, 0))
+        try:
+            columns = read_result_file(self.path)[0]
+        except ResultError:  # the disk is gone
+            columns = Hdf5Columns(self.path, self._recording, self._written)
         self._result = Result(
-            Hdf5Columns(self.path, self._recording, self._written),
+            columns,
             self.signals,
             info=self.info,
             captures=self.captures,
@@ -385,18 +420,41 @@ class Hdf5Recorder(AbstractRecorder):
             raise self._failure
         return self._result
 
+    def _note_lost_end(self, error: OSError) -> None:
+        """Take note that the file cannot be closed: the reader takes it as left by a kill."""
+        if self._failure is None:
+            self._failure = ResultError(f"{explain(error, self.path)} {self._what_was_kept()}")
+
 
 _recording: weakref.WeakSet[Hdf5Recorder] = weakref.WeakSet()
 
 
+_use_of_hdf5 = threading.RLock()
+"""Held while files are written, so that no child is forked in the middle of it."""
+
+
 def _let_go_in_child() -> None:
     """Keep a forked child, when it ends, from writing its copy of HDF5's caches to the files."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    _use_of_hdf5.release()
     for recorder in _recording:
-        os.dup2(nothing, recorder._handle, inheritable=False)
-    os.close(nothing)
+        recorder._made.disk.discard()
+
+
+def _close_left() -> None:
+    """Close files that were not closed before the interpreter ends: HDF5 would call it later."""
+    for recorder in list(_recording):
+        if not recorder._made.disk.discards:
+            with contextlib.suppress(Exception):
+                recorder.flush()
+        with contextlib.suppress(Exception):
+            recorder._made.close(discard=recorder._unsettled is not None)
     _recording.clear()
 
 
+atexit.register(_close_left)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_in_child)
+    os.register_at_fork(
+        before=_use_of_hdf5.acquire,
+        after_in_parent=_use_of_hdf5.release,
+        after_in_child=_let_go_in_child,
+    )

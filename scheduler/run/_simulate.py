@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from ... import __version__ as VERSION
 from ..._deprecation import renamed_keywords
 from ...errors import BiellaError, BlockError, name_list, suggest
 from ..compile.diagram._diagram import Diagram
@@ -24,7 +25,7 @@ from ..compile.diagram._solver_options import Tolerance
 from ..compile.plan._described import thaw
 from ..compile.plan._plan import Plan, PortInfo
 from ..engine._engine import DIAGNOSTIC_RUN, DIAGNOSTIC_START, Instance
-from ..engine._library import contract
+from ..engine._library import contract, engine_build
 from ..realtime import _live_exit as live_exit
 from ..results._coupling_report import (
     read_couplings,
@@ -317,6 +318,8 @@ def describe_run(plan: Plan) -> dict[str, object]:
         "step": plan.step,
         "solver": plan.solver,
         "plan_hash": plan.hash,
+        "biella": VERSION,
+        "engine": engine_build(),
         "stopped": None,
         "scopes": [thaw(view) for view in plan.meta["scopes"] if view["labels"]],
         "together": [

@@ -15,6 +15,7 @@ _PROVIDERS = {
     "compile_alone": "scheduler.run._alone",
     "AsynchronousModel": "scheduler.realtime._asynchronous_model",
     "Fmu": "fmu.importer._fmu",
+    "Result": "scheduler.results._result",
     "draw_statechart": "scheduler.drawing.statechart._draw_statechart",
 }
 """Name of each service, and the module that has it."""
@@ -26,6 +27,7 @@ def find_service(name: str) -> Any:
     - ``compile_alone(block, path, inputs)``: the model of a block alone, which can be started.
     - ``AsynchronousModel(what, period)``: a model that computes beside a run.
     - ``Fmu(path, …)``: an FMU as a block.
+    - ``Result(columns, signals, …)``: recorded signals; ``Result.from_hdf5`` reads a file.
     - ``draw_statechart(machine, path, …)``: the picture of a state machine.
     """
     return getattr(import_module(f"{__package__}.{_PROVIDERS[name]}"), name)

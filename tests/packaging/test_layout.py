@@ -13,7 +13,7 @@ BASE = {"_contract", "_deprecation", "errors", "_lazy", "_services"}
 # What the modules of a folder may import from biella, at their top or in a function.
 ALLOWED = {
     "blocks": BASE | {"blocks"},
-    "scheduler": BASE | {"blocks", "scheduler"},
+    "scheduler": BASE | {"blocks", "scheduler", "__version__"},
     "fmu": BASE | {"blocks", "scheduler", "fmu", "__version__"},
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .... import _contract as contract
-from ....errors import DiagramError, name_list, suggest
+from ...._services import find_service
+from ....errors import BiellaError, DiagramError, name_list, suggest
 from ...core._block import NativeBlock
 from ...core._ports import CONTINUOUS, TIMED, Matrix, Numbers, Port, parameter
 from ...core._units import Unit, UnitError, equivalent, parse_unit
@@ -301,21 +301,14 @@ def _read_csv(path: Path, signal: str | None) -> tuple[Array, Array, str | None]
 
 
 def _read_hdf5(path: Path, signal: str | None) -> tuple[Array, Array, str | None]:
-    import h5py
-
     try:
-        # A recording whose writer was killed, or is still at work, opens only in this mode.
-        with h5py.File(path, "r", libver=("v110", "v110"), swmr=True) as file:
-            if "biella_result" not in file.attrs:
-                raise DiagramError(f"`{path}` is an HDF5 file, but no result of biella.")
-            length = int(file["rows"][()])
-            datasets = {str(d.attrs["path"]): d for d in file.get("signals", {}).values()}
-            aliases = json.loads(file["about"][()])["aliases"]
-            chosen = datasets[_choose(path, signal, list(datasets), aliases)]
-            unit = chosen.attrs.get("unit")
-            return file["time"][:length], chosen[:length], None if unit is None else str(unit)
-    except OSError as error:
-        raise DiagramError(f"`{path}` is not a readable HDF5 file: {error}.") from error
+        result = find_service("Result").from_hdf5(path)
+        chosen = _choose(path, signal, list(result), result.signals.aliases)
+        return result.t, result[chosen], result.units[chosen]
+    except DiagramError:
+        raise
+    except BiellaError as error:  # of the reader
+        raise DiagramError(str(error)) from error
 
 
 def _choose(path: Path, signal: str | None, names: list[str], aliases: dict[str, str]) -> str:

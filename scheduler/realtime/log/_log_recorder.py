@@ -8,7 +8,6 @@ run without a whole one cannot be replayed.
 from __future__ import annotations
 
 import contextlib
-import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ...results._files import explain
-from ...results._recorder import AbstractRecorder, Hdf5Recorder, MemoryRecorder, Rows
+from ...results._recorder import AGE, AbstractRecorder, Hdf5Recorder, MemoryRecorder, Rows
 from ...results._result import Result
 from ...results._signals import ResultError, Signal
 from ...results.events._events import EventSource
@@ -25,7 +24,6 @@ from ._log import RunLog, append_input_log
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
 _LARGEST_INPUT_LOG = 1 << 22  # entries that wait for room
-_FLUSH_SECONDS = 1.0
 
 
 class AbstractLogRecorder(AbstractRecorder):
@@ -39,6 +37,8 @@ class AbstractLogRecorder(AbstractRecorder):
         How many rows, and how many entries of the input log, were not kept.
     trouble
         Why, in words; empty if there never was any.
+    worst_age
+        Largest age in s that a row had when it was safe.
     """
 
     def __init__(
@@ -54,11 +54,15 @@ class AbstractLogRecorder(AbstractRecorder):
         self.rows_dropped = 0
         self.entries_dropped = 0
         self.trouble = ""
+        self.worst_age = 0.0
         self._goes_on = False  # whether the last row was dropped, too
 
     @abstractmethod
     def append_input_log(self, entries: InputLog, ticks: int) -> None:
         """Append entries; with them the input log is complete for the first `ticks` ticks."""
+
+    def note_reached(self, ticks: int, start: float, step: float) -> None:
+        """Note how many ticks the run has made, so that a reader knows what a kill has lost."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -148,7 +152,9 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
 
 
 class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
-    """Streams to a file."""
+    """Streams to a file; rows and input log take effect together."""
+
+    chunk_rows = 1 << 11  # those that are not full are written again and again
 
     def __init__(
         self,
@@ -160,12 +166,17 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         *,
         plan: bytes,
         event_sources: Sequence[EventSource] = (),
+        age: float = AGE,
+        sync: bool = False,
     ) -> None:
         super().__init__(
-            path, signals, aliases, info, captures, plan=plan, event_sources=event_sources
-        )
+            path, signals, aliases, info, captures, plan=plan, event_sources=event_sources,
+            age=age, sync=sync,
+        )  # fmt: skip
         self._waiting: list[InputLog] = []
-        self._waiting_ticks = 0
+        self._waiting_ticks = self._logged_ticks = 0
+        self._unsettled_entries = 0
+        self._is_settled = False
 
     def append_input_log(self, entries: InputLog, ticks: int) -> None:
         waiting = sum(map(len, self._waiting))
@@ -174,31 +185,38 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
             return
         if len(entries):
             self._waiting.append(entries)
+        if ticks > self._waiting_ticks:
+            self._note_arrival()
         self._waiting_ticks = ticks
-        if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
-            with contextlib.suppress(ResultError):
-                self.flush()
+        with contextlib.suppress(ResultError):
+            self._flush_if_due()
 
-    def flush(self) -> None:
-        """Write the buffered rows; those without space remain buffered."""
-        super().flush()
-        if self._failure is None:
-            self._write_input_log()
+    def note_reached(self, ticks: int, start: float, step: float) -> None:
+        with contextlib.suppress(OSError):
+            self._made.write_reached(ticks, start, step)
 
-    def _write_input_log(self) -> None:
+    def _hand_over(self) -> None:
+        super()._hand_over()
         if self.entries_dropped:  # it is complete up to where it was
             return
-        entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
-        try:
-            append_input_log(self._file, self.path, entries, self._waiting_ticks)
-            self._file.flush()
-        except OSError as error:
-            self._lack_room(error)
-        else:
+        if self._waiting or self._waiting_ticks != self._logged_ticks:
+            entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
+            append_input_log(self._made.file, entries, self._waiting_ticks)
+            self._unsettled_entries = len(entries)
+            self._logged_ticks = self._waiting_ticks
             self._waiting.clear()
+
+    def _commit(self) -> bool:
+        done = super()._commit()
+        if done:
+            self._unsettled_entries = 0
+        return done
 
     def _lack_room(self, error: OSError) -> None:
         self.trouble = explain(error, self._target.path)
+
+    def _note_lost_end(self, error: OSError) -> None:
+        self._lack_room(error)
 
     @property
     def place(self) -> str:
@@ -212,13 +230,24 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         return self.rows_dropped > 0
 
     def settle(self) -> None:
+        if self._is_settled:
+            return
         with contextlib.suppress(ResultError):
             self.flush()
+        self._is_settled = True
+        if self._unsettled is not None:
+            self._drop(self._unsettled[:, None])
         self._drop(self._block[:, : self._filled].T)
         self.dropped.sort()
         self._filled = 0
-        self.entries_dropped += sum(map(len, self._waiting))
+        self.entries_dropped += sum(map(len, self._waiting)) + self._unsettled_entries
         self._waiting.clear()
+        self._unsettled_entries = 0
+
+    def flush(self) -> None:
+        """Write the buffered rows; those without space remain buffered."""
+        if not self._is_settled:
+            super().flush()
 
     def _close(self) -> Result:
         self.settle()
@@ -227,5 +256,6 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         except ResultError:
             assert self._result is not None
             result = self._result
-        result.log = Result.from_hdf5(self.path).log
+        with contextlib.suppress(ResultError):  # the disk may be gone
+            result.log = Result.from_hdf5(self.path).log
         return result

@@ -1,11 +1,11 @@
 """The events of a run while it is recorded, and in the HDF5 file of its result.
 
 In the file they are the group ``events``: ``list``, time, block and crossing of each event;
-``sources``, a JSON text with path, type and width of each block; ``kinds``, a JSON text with block,
-crossing and name of the kinds that blocks name themselves; ``count``, how many events of the
-list count; ``total``, how many the run had; ``totals``, those of each block; ``checksum``, the
-CRC-32 of the list together with the number of events that it is of. The last five have a fixed
-place in the file. The list is in the order of ticks; within a tick, in that of the engine.
+``summary``, a sealed JSON text, see `storage._sealed`, with path, type and width of each block
+(``sources``), block, crossing and name of the kinds that blocks name themselves (``kinds``), how
+many events the run had (``total``), those of each block (``totals``), and the CRC-32 of the list
+(``checksum``). In version 1 these are datasets. The list is in the order of ticks; within a tick,
+in that of the engine.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import ctypes
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine._library import contract
-from .._files import claim_space
+from ..storage._sealed import seal, unseal
 from ._events import EVENT, Events, EventSource
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 MOST_EVENTS = 1_000_000
 """Events that the list of a result contains at most; all are counted."""
 _CHUNK = 1 << 12
-_INDEX_BYTES = 1 << 14
 _ROOM = 1 << 12
 _KINDS_BYTES = 1 << 15
+_COUNT_BYTES = 24
 
 
 class EventBuffer:
@@ -80,6 +79,8 @@ class EventLog:
         self._list = np.empty(0, EVENT)  # grows ahead of the events in it
         self._kept = 0
         self._written = 0  # events that are in a file
+        self._checksum = 0  # of these
+        self._last = b""  # summary that is in a file
 
     def append(self, events: NDArray[Any]) -> None:
         """Take the next events."""
@@ -120,54 +121,56 @@ class EventLog:
             dict(self.kinds),
         )
 
-    def write(self, file: h5py.File, path: Path) -> None:
-        """Append to the file what is not in it; OSError if there is no room."""
+    def write(self, file: h5py.File) -> None:
+        """Append to the file what is not in it."""
         if not self.sources:
             return
+        group = file["events"]
         if self._written < self._kept:
-            _append(file["events"], path, self._list[self._written : self._kept])
+            events = np.ascontiguousarray(self._list[self._written : self._kept])
+            group["list"].resize(self._kept, axis=0)
+            group["list"][self._written : self._kept] = events
+            self._checksum = zlib.crc32(events.data, self._checksum)
             self._written = self._kept
-        self.write_totals(file)
+        text = self._summary()
+        if text != self._last:
+            group["summary"][()] = np.frombuffer(seal(text, group["summary"].size), np.uint8)
+            self._last = text
 
-    def write_totals(self, file: h5py.File) -> None:
-        """Write the counts, which needs no room."""
-        if self.sources:
-            names = [[*key, name] for key, name in self.kinds.items()]
-            text = json.dumps(names, ensure_ascii=False).encode()
-            while len(text) > _KINDS_BYTES:
-                names.pop()
-                text = json.dumps(names, ensure_ascii=False).encode()
-            file["events"]["kinds"][()] = text
-            file["events"]["totals"][()] = self.totals
-            file["events"]["total"][()] = self.known_total
+    def _summary(self) -> bytes:
+        names = [[*key, name] for key, name in self.kinds.items()]
+        while len(json.dumps(names).encode()) > _KINDS_BYTES:
+            names.pop()
+        return _make_summary(
+            self.sources, names, self.known_total, self.totals.tolist(), self._checksum
+        )
+
+
+def _make_summary(
+    sources: Sequence[EventSource],
+    kinds: list[Any],
+    total: int,
+    totals: list[int],
+    checksum: int,
+) -> bytes:
+    return json.dumps(
+        {
+            "sources": [list(source) for source in sources],
+            "kinds": kinds,
+            "total": total,
+            "totals": totals,
+            "checksum": checksum,
+        }
+    ).encode()
 
 
 def create_events(file: h5py.File, sources: Sequence[EventSource]) -> None:
     """Make room for events in a new result file."""
     group = file.create_group("events")
-    text = json.dumps([list(source) for source in sources], ensure_ascii=False).encode()
-    group.create_dataset("sources", data=np.frombuffer(text, dtype=np.uint8))
     group.create_dataset("list", shape=(0,), maxshape=(None,), chunks=(_CHUNK,), dtype=EVENT)
-    group.create_dataset("kinds", data=np.array(b"[]", dtype=f"S{_KINDS_BYTES}"))
-    group.create_dataset("count", data=np.int64(0))
-    group.create_dataset("total", data=np.int64(0))
-    group.create_dataset("totals", data=np.zeros(len(sources), dtype=np.int64))
-    group.create_dataset("checksum", data=np.zeros(2, dtype=np.int64))
-
-
-def _append(group: h5py.Group, path: Path, events: NDArray[Any]) -> None:
-    start = int(group["count"][()])
-    end = start + len(events)
-    chunks = -(-end // _CHUNK) - -(-start // _CHUNK)
-    claim_space(path, group.file.id.get_filesize(), _INDEX_BYTES + chunks * _CHUNK * EVENT.itemsize)
-    group["list"].resize(end, axis=0)
-    group["list"][start:end] = events
-    before, count = group["checksum"][()].tolist()
-    if count != start:  # a write that failed has got as far as that
-        before = zlib.crc32(np.ascontiguousarray(group["list"][:start]).data)
-    group["checksum"][()] = zlib.crc32(np.ascontiguousarray(events).data, before), end
-    group.file.flush()
-    group["count"][()] = end
+    text = _make_summary(sources, [], 0, [0] * len(sources), 0)
+    capacity = len(text) + _KINDS_BYTES + _COUNT_BYTES * (2 + len(sources))
+    group.create_dataset("summary", data=np.frombuffer(seal(text, capacity), np.uint8))
 
 
 def read_events(file: h5py.File) -> Events:
@@ -175,13 +178,31 @@ def read_events(file: h5py.File) -> Events:
     if "events" not in file:
         return Events(np.empty(0, EVENT))
     group = file["events"]
+    if "summary" not in group:
+        return _read_version_1(group)
+    about = json.loads(unseal(group["summary"][()].tobytes(), "the summary of events"))
+    log = group["list"][:].astype(EVENT, copy=False)
+    if about["checksum"] != (zlib.crc32(np.ascontiguousarray(log).data) if len(log) else 0):
+        raise ValueError("the events do not match their checksum")
+    sources = [EventSource(*item) for item in about["sources"]]
+    _check_sources(log, sources)
+    kinds = {(block, crossing): name for block, crossing, name in about["kinds"]}
+    totals = np.array(about["totals"], dtype=np.int64)
+    return Events(_sort(log), sources, about["total"], totals, kinds)
+
+
+def _check_sources(log: NDArray[Any], sources: Sequence[EventSource]) -> None:
+    if len(log) and not 0 <= log["block"].min() <= log["block"].max() < len(sources):
+        raise ValueError("an event has no source")
+
+
+def _read_version_1(group: h5py.Group) -> Events:
     log = group["list"][: int(group["count"][()])].astype(EVENT, copy=False)
     checksum, count = group["checksum"][()].tolist()
     if count == len(log) and checksum != zlib.crc32(np.ascontiguousarray(log).data):
-        raise ValueError("the events do not agree with their checksum")
+        raise ValueError("the events do not match their checksum")
     sources = [EventSource(*item) for item in json.loads(group["sources"][()].tobytes())]
-    if len(log) and not 0 <= log["block"].min() <= log["block"].max() < len(sources):
-        raise ValueError("an event has no source")
+    _check_sources(log, sources)
     kinds = {(block, crossing): name for block, crossing, name in json.loads(group["kinds"][()])}
     return Events(_sort(log), sources, int(group["total"][()]), group["totals"][()], kinds)
 
@@ -193,7 +214,7 @@ def _sort(log: NDArray[Any]) -> NDArray[Any]:
     return log
 
 
-def write_events(file: h5py.File, path: Path, events: Events) -> None:
+def write_events(file: h5py.File, events: Events) -> None:
     """Write all events of a result into a new file, which has a place for them."""
     log = EventLog(events.blocks)
     log.append(events.log)
@@ -201,4 +222,4 @@ def write_events(file: h5py.File, path: Path, events: Events) -> None:
     log.total = events.total
     if events.totals is not None:
         log.totals = events.totals
-    log.write(file, path)
+    log.write(file)

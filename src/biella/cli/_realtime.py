@@ -83,6 +83,17 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="stream to an HDF5 file, to replay"
     )
+    parser.add_argument(
+        "--log-age", type=float, help="seconds after which rows are in the log (default: 1)"
+    )
+    parser.add_argument(
+        "--log-sync", action="store_true", default=None, help="wait for the disk at each write"
+    )
+    parser.add_argument(
+        "--on-log-failure",
+        choices=("continue", "stop"),
+        help="action if the log cannot be written (default: continue)",
+    )
 
 
 def run_diagram(options: argparse.Namespace) -> None:
@@ -125,6 +136,9 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         record=options.record,
         every=options.every,
         out=options.log or stream,
+        log_age=options.log_age,
+        log_sync=options.log_sync,
+        on_log_failure=options.on_log_failure,
         parameters=dict(read_assignment(text) for text in options.set),
         step=options.step,
         solver=options.solver,

@@ -29,7 +29,8 @@ def test_a_vector_may_be_longer_than_the_pipe_of_changes_usually_is():
 
 OPTIONS: dict[str, Any] = {
     "clock": "wall", "overrun": "skip", "factor": 1.0, "warmup_ticks": 3, "every": 1,
-    "max_overruns": None, "max_consecutive_overruns": None,
+    "max_overruns": None, "max_consecutive_overruns": None, "log_age": 1.0,
+    "on_log_failure": "continue",
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from biella.scheduler.realtime.log._replay import replay
 from biella.scheduler.results._recorder import Hdf5Recorder
 from biella.scheduler.results._result import Result
 from biella.scheduler.results._signals import ResultError, Signal
+from biella.scheduler.results.storage._atomic_file import AtomicFile
 
 SIGNALS = [Signal("y")]
 DIAGRAM = """
@@ -166,10 +167,9 @@ class TestEarlierRecording:
         first.append(rows(3))
         first.close()
         second = Hdf5Recorder(path, SIGNALS)
-        second.append(rows(5))
         assert second.path == tmp_path / "r.new.h5"
         assert Result.from_hdf5(path).length == 3
-        second.flush()
+        second.append(rows(5))
         assert second.path == path
         assert Result.from_hdf5(path).length == 5
         second.append(rows(5, 5))
@@ -188,12 +188,11 @@ class TestEarlierRecording:
         def refuse(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("biella.scheduler.results._result_file.claim_space", refuse)
-        second.append(rows(5))
+        monkeypatch.setattr(AtomicFile, "commit", refuse)
         with pytest.raises(
             ResultError, match=r"no row was recorded. `.*r\.h5` still contains the earlier"
         ):
-            second.close()
+            second.append(rows(5))
         assert second.close().length == 0
         assert Result.from_hdf5(path)["y"].tolist() == [0, 1, 4]
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -144,14 +145,59 @@ class TestFile:
         recorder.append(make_rows(500, 500))
         check(recorder.close(), 1000)
 
-    def test_written_within_a_second(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+    @pytest.mark.parametrize("age", [1.0, 0.25])
+    def test_written_before_the_age_and_the_first_rows_at_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: float
+    ) -> None:
+        """Half of the age is left for the write itself."""
+        now = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, age=age)
         recorder.append(make_rows(0, 10))
-        assert Result.from_hdf5(tmp_path / "r.h5").length == 0
-        later = time.monotonic() + 1.5
-        monkeypatch.setattr(time, "monotonic", lambda: later)
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 10
+        now += 10.0  # nothing came in between: the next rows are not older
         recorder.append(make_rows(10, 10))
-        assert Result.from_hdf5(tmp_path / "r.h5").length == 20
+        now += 0.375 * age
+        recorder.append(make_rows(20, 10))
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 10
+        now += 0.125 * age
+        recorder.append(make_rows(30, 10))
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 40
+        assert recorder.worst_age == pytest.approx(0.5 * age)
+        recorder.close()
+
+    def test_an_age_that_is_none(self, tmp_path: Path) -> None:
+        with pytest.raises(ResultError, match="age of rows must be 0 s or more, got -1"):
+            Hdf5Recorder(tmp_path / "r.h5", SIGNALS, age=-1.0)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_with_sync_the_disk_is_waited_for_in_the_right_order(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The record before its pages, and the pages before the record is removed."""
+        calls: list[str] = []
+        for name in ("pwrite", "fsync", "ftruncate"):
+            plain = getattr(os, name)
+
+            def call(*given: Any, name: str = name, plain: Any = plain) -> Any:
+                if name == "pwrite":
+                    data = bytes(given[1])
+                    calls.append("record" if data[:8] == b"biellaWR" else "write")
+                else:
+                    calls.append(name)
+                return plain(*given)
+
+            monkeypatch.setattr(os, name, call)
+        recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, sync=True)
+        recorder.append(make_rows(0, 10))
+        calls.clear()
+        recorder.append(make_rows(10, 10))
+        recorder.flush()
+        record = calls.index("record")
+        assert calls[record + 1] == "fsync"
+        last_write = len(calls) - 1 - calls[::-1].index("write")
+        assert last_write > record + 1 and calls[last_write + 1] == "fsync"
+        monkeypatch.undo()
         recorder.close()
 
     def test_rows_before_a_write_that_fails_are_sound(
@@ -172,7 +218,7 @@ class TestFile:
         with pytest.raises(ResultError, match=r"10 rows, to t = 0.009 s, are in the file"):
             recorder.flush()
         monkeypatch.undo()
-        check(recorder.close(), 10)
+        assert recorder.close().length == 10
         check(Result.from_hdf5(tmp_path / "r.h5"), 10)
 
     def test_an_earlier_file_is_replaced(self, tmp_path: Path) -> None:
@@ -246,9 +292,8 @@ def test_a_kill_in_the_middle_of_a_block_leaves_whole_rows(tmp_path: Path) -> No
 r = Hdf5Recorder({str(file)!r}, [Signal("a"), Signal("b")])
 r.append(np.ones((100, 3)))
 r.flush()
-for dataset, _ in r._datasets:
-    dataset.resize(200, axis=0)
-r._file.flush()
+r._made.append([np.zeros(100)] * 3, 200)
+r._made.file.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -308,8 +353,9 @@ except ResultError as error:
 
 def test_a_disk_that_fills_at_the_end_is_reported_by_close(tmp_path: Path) -> None:
     done = run_script(f"""
-resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
 r = Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])
+r.append(np.zeros((10, 2)))
 r.append(np.zeros((50_000, 2)))
 try:
     r.close()
@@ -318,8 +364,20 @@ except ResultError as error:
 print(r.close().length)
 """)
     assert done.returncode == 0, done.stderr
-    assert "no row was recorded" in done.stdout
-    assert done.stdout.endswith("\n0\n")
+    assert "10 rows, to t = 0 s, are in the file" in done.stdout
+    assert done.stdout.endswith("\n10\n")
+
+
+def test_a_recorder_that_nobody_closes_leaves_its_rows(tmp_path: Path) -> None:
+    """HDF5 ends after the interpreter, whose file object it must not call then."""
+    done = run_script(f"""
+r = Hdf5Recorder({str(tmp_path / "r.h5")!r}, [Signal("s")])
+r.append(np.zeros((10, 2)))
+r.append(np.zeros((10, 2)))
+raise SystemExit(3)
+""")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert Result.from_hdf5(tmp_path / "r.h5").length == 20
 
 
 def peak_growth_bytes(file: Path, ticks: int) -> int:

@@ -1,5 +1,7 @@
 """The input log in a result file: appended in parts, read back whole, its checksum checked."""
 
+import zlib
+
 import h5py
 import numpy as np
 import pytest
@@ -36,7 +38,7 @@ def write(path, *parts):
     with h5py.File(path, "w") as file:
         log.create_log(file, PLAN)
         for part, ticks in parts:
-            log.append_input_log(file, path, part, ticks)
+            log.append_input_log(file, part, ticks)
 
 
 def test_parts_are_read_back_as_one(path):
@@ -65,28 +67,51 @@ def test_a_changed_entry_is_noticed(path):
         changed = file["log/journal"][2]
         changed["value"] += 1.0
         file["log/journal"][2] = changed
-    with pytest.raises(ValueError, match="checksum"):
+    with pytest.raises(ValueError, match=r"input log of ticks 0 to 10 does not match its checksum"):
         _ = read(path).input_log
 
 
-def test_what_a_failed_write_left_behind_is_not_counted(path):
-    """The journal had grown, but its count had not: the next part takes the place."""
-    write(path, (entries(4), 10))
+def test_the_ticks_of_a_changed_entry_are_named(path):
+    write(path, (entries(5), 10), (entries(5, 5), 25), (entries(0), 30), (entries(5, 10), 40))
     with h5py.File(path, "r+") as file:
-        file["log/journal"].resize(9, axis=0)
-        file["log/checksum"][()] = 12345, 9
-    assert np.array_equal(read(path).input_log, entries(4))
+        changed = file["log/journal"][7]
+        changed["tick"] ^= 1
+        file["log/journal"][7] = changed
+    with pytest.raises(ValueError, match=r"input log of ticks 10 to 25 does not match"):
+        _ = read(path).input_log
+
+
+def test_a_changed_count_of_ticks_is_noticed(path):
+    write(path, (entries(5), 10))
     with h5py.File(path, "r+") as file:
-        log.append_input_log(file, path, entries(3, 4), 20)
+        words = file["log/blocks"][0]
+        words[3] += 1
+        file["log/blocks"][0] = words
+    with pytest.raises(ValueError, match="checksums of rows do not match"):
+        read(path)
+
+
+def test_a_changed_plan_is_noticed(path):
+    write(path, (entries(5), 10))
+    with h5py.File(path) as file:
+        found = log.read_log(file, path, open_now, zlib.crc32(PLAN))
+        assert found is not None and found.plan == PLAN
+        with pytest.raises(ValueError, match="the plan does not match its checksum"):
+            log.read_log(file, path, open_now, zlib.crc32(PLAN) ^ 1)
+
+
+def test_ticks_beyond_32_bits(path):
+    write(path, (entries(5), 2**31 - 1), (entries(5, 5), 2**31 + 5), (entries(0), 2**40 + 3))
     found = read(path)
-    assert found.ticks == 20 and np.array_equal(found.input_log, entries(7))
+    assert found.ticks == 2**40 + 3 and np.array_equal(found.input_log, entries(10))
 
 
 def test_a_whole_log_is_copied(path, tmp_path):
     write(path, (entries(50), 7))
     other = tmp_path / "copy.h5"
     with h5py.File(other, "w") as file:
-        log.write_log(file, other, read(path))
+        log.create_log(file, PLAN)
+        log.write_log(file, read(path))
     copied = read(other)
     assert copied.plan == PLAN and copied.ticks == 7
     assert np.array_equal(copied.input_log, entries(50))

@@ -2,7 +2,6 @@
 
 import time
 
-import h5py
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,6 +25,7 @@ from biella.blocks import (
 )
 from biella.errors import PlanError
 from biella.scheduler.engine._engine import Instance
+from biella.scheduler.realtime.log._log import RunLog
 from biella.scheduler.realtime.log._replay import find_differences
 from biella.scheduler.realtime.loop._pace import (
     ENTER_OVERRIDE,
@@ -275,8 +275,16 @@ def test_a_log_of_another_version_can_be_read_but_not_replayed(tmp_path):
     d = Diagram("old", step=1e-3)
     d.add(Sine(), "s")
     run = run_realtime(d, 0.02, clock="free", out=tmp_path / "old.h5").wait()
-    with h5py.File(tmp_path / "old.h5", "r+") as file:
-        file["log/plan"][8] = 1  # the format
+
+    def age(plan):
+        return plan[:8] + b"\x01" + plan[9:]  # the format
+
+    result = Result.from_hdf5(tmp_path / "old.h5")
+    log = result.log
+    assert log is not None
+    entries = log.input_log
+    result.log = RunLog(age(log.plan), log.ticks, lambda: entries)
+    result.to_hdf5(tmp_path / "old.h5")
     for given_diagram in (None, d):
         with pytest.raises(PlanError, match=r"its plan is not valid for this version: .*format 1,"):
             replay(tmp_path / "old.h5", given_diagram)

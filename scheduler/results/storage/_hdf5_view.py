@@ -1,12 +1,13 @@
 """Opening HDF5 files for reading such that a damaged file is an error and never a hang.
 
 A file that was not closed, because it is still being recorded or its process was killed, is marked
-as open for writing in its superblock, and HDF5 opens it only in its SWMR mode (single writer,
-multiple readers). In that mode HDF5 reads metadata with a wrong checksum again and again, with
-pauses that double each time, and does not return. `open_hdf5` never uses the mode. Instead, HDF5
-reads an unclosed file through a view in which the superblock has no such mark, and ends at the
-present size of the file. The writer orders its writes such that the file is consistent at any
-instant; where a read meets a write, the checksum shows it, and the caller can read again.
+as open for writing in its superblock, and HDF5 does not open it, or only in its SWMR mode (single
+writer, multiple readers). In that mode HDF5 reads metadata with a wrong checksum again and again,
+with pauses that double each time, and does not return. `open_hdf5` never uses the mode. Instead,
+HDF5 reads an unclosed file through a view in which the superblock has no such mark, the file ends
+at its present size, and the pages of a write-ahead record, see `_atomic_file`, are in their places.
+The file is consistent at any instant; where a read meets a write, the checksum shows it, and the
+caller can read again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ._atomic_file import PAGE, read_record
 
 if TYPE_CHECKING:
     import h5py
@@ -42,7 +45,8 @@ def is_marked(path: Path, attribute: str) -> bool:
 def is_closed(path: Path) -> bool:
     """Return whether a file was closed properly; true for files that are not HDF5."""
     with path.open("rb") as file:
-        return not _is_open(file.read(_SUPERBLOCK))
+        start = file.read(_SUPERBLOCK)
+        return not _is_open(start) and (not start.startswith(SIGNATURE) or not read_record(file))
 
 
 def open_hdf5(path: Path) -> h5py.File:
@@ -75,9 +79,14 @@ class _View(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._file = path.open("rb", buffering=0)
+        self._pages: dict[int, bytes] = {}
         self._size = os.fstat(self._file.fileno()).st_size
+        if record := read_record(self._file):
+            self._pages, self._size = record
         self._place = 0
-        head = bytearray(self._file.read(_SUPERBLOCK))
+        self._file.seek(0)
+        start = self._file.read(_SUPERBLOCK)
+        head = bytearray(self._pages[0][:_SUPERBLOCK] if 0 in self._pages else start)
         head[_FLAGS_AT] = 0
         head[_END_AT : _END_AT + 8] = self._size.to_bytes(8, "little")
         head[_CHECKSUM_AT:] = compute_checksum(bytes(head[:_CHECKSUM_AT])).to_bytes(4, "little")
@@ -101,11 +110,25 @@ class _View(io.RawIOBase):
         wanted = memoryview(buffer).cast("B")[: max(0, self._size - self._place)]
         self._file.seek(self._place)
         count = self._file.readinto(wanted) or 0
+        if self._pages:
+            count = self._apply_pages(wanted, count)
         if self._place < _SUPERBLOCK:
             part = self._head[self._place : self._place + count]
             wanted[: len(part)] = part
         self._place += count
         return count
+
+    def _apply_pages(self, wanted: memoryview, count: int) -> int:
+        """Put changed pages over what was read; return how much of it there is then."""
+        start, end = self._place, self._place + len(wanted)
+        wanted[count:] = bytes(len(wanted) - count)
+        for number in range(start // PAGE, -(-end // PAGE)):
+            if (page := self._pages.get(number)) is not None:
+                low, high = max(start, number * PAGE), min(end, (number + 1) * PAGE)
+                wanted[low - start : high - start] = page[
+                    low - number * PAGE : high - number * PAGE
+                ]
+        return len(wanted)
 
     def close(self) -> None:
         if not self.closed:

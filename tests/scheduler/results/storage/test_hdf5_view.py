@@ -16,19 +16,25 @@ import numpy as np
 import pytest
 
 from biella import Diagram, run_realtime
-from biella.blocks import Constant, Gain
+from biella.blocks import Constant, Gain, Integrator, Relay, Trigger
 from biella.cli import main
 from biella.scheduler.realtime.log._log_recorder import Hdf5LogRecorder
 from biella.scheduler.realtime.loop._pace import ENTRY
 from biella.scheduler.results._result import Result
 from biella.scheduler.results._signals import ResultError, Signal
+from biella.scheduler.results.storage._atomic_file import AtomicFile
 
-CASES = 120
+CASES = 150
 
 
 def diagram() -> Diagram:
+    """With a vector, events and a capture."""
     d = Diagram("d", step=1e-3)
-    d.connect(d.add(Constant(1.0), name="c"), d.add(Gain(2.0), name="k"))
+    d.connect(d.add(Constant([1.0, 2.0], unit="N"), name="c"), d.add(Gain(2.0), name="k"))
+    x = d.add(Integrator(0.055), "x")
+    relay = d.add(Relay(0.1, -0.1, -1.0, 1.0), "relay", u=x)
+    d.connect(relay, x)
+    d.connect(x, d.add(Trigger(0.05, pre=5, post=5), name="trigger"))
     return d
 
 
@@ -65,10 +71,25 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_all(path: Path) -> dict[str, np.ndarray]:
+    """Return all that the reader gives, words as bytes."""
     result = Result.from_hdf5(path)
     assert result.log is not None
-    input_log = result.log.input_log
-    return {"time": result.t, "journal": input_log, **{name: result[name] for name in result}}
+    about = {key: value for key, value in result.info.items() if key not in ("stopped", "lost")}
+    captures = {
+        name: [capture.t.tolist(), *(capture[key].tolist() for key in capture)]
+        for name, capture in result.captures.items()
+        if isinstance(capture, Result)
+    }
+    texts = [about, result.units, result.signals.aliases, result.log.ticks, captures]
+    texts += [result.events.kinds, result.events.total, result.events.blocks]
+    return {
+        "time": result.t,
+        "journal": result.log.input_log,
+        "events": result.events.log,
+        "plan": np.frombuffer(result.log.plan, np.uint8),
+        "texts": np.frombuffer(repr(texts).encode(), np.uint8),
+        **{name: result[name] for name in result},
+    }
 
 
 def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
@@ -101,7 +122,8 @@ def test_a_damaged_log_gives_its_numbers_or_an_error(
     closed: Path, tmp_path: Path, damage: Callable[[bytearray, int], bytes]
 ) -> None:
     data, whole = closed.read_bytes(), read_all(closed)
-    assert len(whole["journal"]) and len(whole["time"]) == 5001
+    assert len(whole["journal"]) and len(whole["time"]) == 5001 and len(whole["events"]) > 10
+    assert b"'trigger': [[" in whole["texts"].tobytes()  # what was captured
     errors, draw = 0, random.Random(1)
     for _ in range(CASES):
         (tmp_path / "log.h5").write_bytes(damage(bytearray(data), draw.randrange(len(data))))
@@ -115,14 +137,13 @@ def test_a_damaged_log_gives_its_numbers_or_an_error(
     assert errors == CASES if damage is truncate else errors > 0
 
 
-@pytest.mark.parametrize("damage", [truncate, flip_early])
+@pytest.mark.parametrize("damage", [truncate, flip, flip_early])
 def test_so_does_the_damaged_log_of_a_killed_run(
     killed: Path,
     tmp_path: Path,
     damage: Callable[[bytearray, int], bytes],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its numbers have no checksums yet, but HDF5's index of them has."""
     monkeypatch.setattr("biella.scheduler.results._result_file._PAUSE", 0.0)
     data, whole = killed.read_bytes(), read_all(killed)
     assert len(whole["time"]) == 20_000 and len(whole["journal"]) == 800
@@ -139,16 +160,25 @@ def test_so_does_the_damaged_log_of_a_killed_run(
     assert errors > 0
 
 
-def test_a_wrong_number_is_found(closed: Path, tmp_path: Path) -> None:
-    """By its checksum: HDF5 has none for it."""
-    copy = tmp_path / "log.h5"
-    copy.write_bytes(closed.read_bytes())
+def test_a_wrong_number_is_found_and_its_rows_are_named(tmp_path: Path) -> None:
+    """By the checksum of its block: HDF5 has none for it. Other rows can be read."""
+    copy = tmp_path / "r.h5"
+    recorder = Hdf5LogRecorder(copy, [Signal("k.y"), Signal("c.y")], plan=b"plan")
+    for k in range(10):
+        recorder.append(0.5 * np.arange(100.0 * k, 100.0 * (k + 1))[:, None] + np.zeros(3))
+        recorder.flush()
+    recorder.close()
     with h5py.File(copy, "r+") as file:
-        file["signals/k.y"][2000] = 7.0
+        file["signals/k.y"][250] = 7.0
     result = Result.from_hdf5(copy)
-    assert result["c.y"].tolist() == [1.0] * 5001
-    with pytest.raises(ResultError, match=r"checksum of `signals/k\.y` does not match"):
+    assert result["c.y"].tolist() == result.t.tolist() == (0.5 * np.arange(1000)).tolist()
+    words = r"rows 200 to 299 of `signals/k\.y` \(t = 100 to 149\.5 s\) do not match their checksum"
+    with pytest.raises(ResultError, match=words):
         result["k.y"]
+    assert result.read("k.y", slice(0, 200)).tolist() == result.t[:200].tolist()
+    assert result.read("k.y", slice(300, 1000)).tolist() == result.t[300:].tolist()
+    with pytest.raises(ResultError, match=words):
+        result.read("k.y", slice(299, 300))
 
 
 def test_a_input_log_that_is_written_again_after_an_error_is_sound(
@@ -161,10 +191,10 @@ def test_a_input_log_that_is_written_again_after_an_error_is_sound(
     recorder.flush()
     recorder.append_input_log(entries[2:4], 4)
 
-    def fail(file: h5py.File) -> None:
+    def fail(file: AtomicFile) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(h5py.File, "flush", fail)
+    monkeypatch.setattr(AtomicFile, "commit", fail)
     recorder.flush()
     monkeypatch.undo()
     recorder.append_input_log(entries[4:], 6)
@@ -172,6 +202,11 @@ def test_a_input_log_that_is_written_again_after_an_error_is_sound(
     log = Result.from_hdf5(tmp_path / "log.h5").log
     assert log is not None and log.ticks == 6
     assert np.array_equal(log.input_log, entries)
+
+
+def test_other_programs_read_the_log_of_a_killed_run(killed: Path) -> None:
+    with h5py.File(killed, "r") as file:
+        assert len(file["time"]) == len(file["signals/v"]) == 20_000
 
 
 def test_a_truncated_log_is_not_replayed(

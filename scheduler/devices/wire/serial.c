@@ -28,7 +28,7 @@ static int serial_put(serial_state *s, const uint8_t *frame, size_t size, bool u
 static int serial_send(bl_device *d, uint32_t sequence, int flags) {
     serial_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+    return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
 }
 
 static int serial_greet(bl_device *d) {

@@ -256,7 +256,7 @@ static int tcp_send(bl_device *d, uint32_t sequence, int flags) {
     tcp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
     const int status =
-        tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+        tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
     const int gone = own_up(s);
     return gone ? gone : status;
 }

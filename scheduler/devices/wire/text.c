@@ -166,7 +166,7 @@ static int text_send(bl_device *d, uint32_t sequence, int flags) {
     if (d->out_count == 0) return 0;
     const size_t size =
         bl_text_write(d->sending, d->out_count, s->flags & BL_WIRE_DOUBLE, s->flags & BL_WIRE_CHECKSUM, line);
-    return bl_port_write(s->port, (const uint8_t *)line, size, flags & BL_SEND_SAFE);
+    return bl_port_write(s->port, (const uint8_t *)line, size, bl_is_urgent(flags));
 }
 
 static int text_wait(bl_device *d, int64_t deadline) {

@@ -7,7 +7,16 @@ from typing import Any
 
 
 def add_command(commands: Any) -> None:
-    """Add ``biella watch`` to the command line."""
+    """Add ``biella watch`` and ``biella rearm`` to the command line."""
+    again: argparse.ArgumentParser = commands.add_parser(
+        "rearm",
+        help="continue a live run that its watchdog has latched",
+        description="Continue a live run that was latched by its watchdog or by a stall: it sends "
+        "live values again. Find the cause first.",
+        epilog="example: biella rearm",
+    )
+    again.set_defaults(command=_rearm)
+    again.add_argument("run", nargs="?", help="process or diagram (default: the only one)")
     added: argparse.ArgumentParser = commands.add_parser(
         "watch",
         help="show the latest values of a live run, in another terminal",
@@ -25,3 +34,9 @@ def _watch(options: argparse.Namespace) -> None:
     from ..scheduler.realtime._watch import watch
 
     watch(options)
+
+
+def _rearm(options: argparse.Namespace) -> None:
+    from ..scheduler.realtime.safety._rearm import rearm
+
+    rearm(options)

@@ -33,6 +33,7 @@ RUN_OPTIONS: dict[str, Option] = {
     "warmup_ticks": Option("whole", "ticks at the start whose overruns are not counted", low=0),
     "watchdog": Option("number", "s that a tick may take until the run is latched", low=0),
     "max_stall": Option("number", "s that a tick may be late until the run is latched", low=0),
+    "guard": Option("flag", "whether another process guards the run"),
     "on_trip": Option("text", "what follows a trip", choices=("latch", "stop")),
     "record": Option("texts", "signals to record; all if not given"),
     "every": Option("whole", "record every n-th tick", low=1),

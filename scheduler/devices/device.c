@@ -1,6 +1,8 @@
 /* What all devices have in common: scaling, limits, ages, loss and return, safe values. */
 #include "scheduler/devices/device.h"
 
+#include "scheduler/devices/wire/safe_line.h"
+
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -159,6 +161,7 @@ static void lose(bl_device *d) {
 static void lose_for_good(bl_device *d, int error) {
     const char *words = d->words[0] ? d->words : name_errno(error);
     d->gone = true;
+    bl_safe_line_publish(d);
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is disconnected: %s", d->name, words ? words : strerror(error));
     d->words[0] = '\0';
@@ -173,6 +176,8 @@ static void find_again(bl_device *d) {
 static void reopen(bl_device *d) {
     if (!d->driver->reopen || d->driver->reopen(d) != 0) return;
     d->gone = d->is_safe = d->confirmed = false;
+    d->openings++;
+    bl_safe_line_publish(d);
     if (d->in_count == 0 && d->timeout == 0) find_again(d);
 }
 
@@ -281,6 +286,7 @@ static int send_frame(bl_device *d, int64_t tick, int flags) {
         d->counts.dropped++;
         return -EAGAIN;
     }
+    bl_safe_line_follow(d);
     const uint32_t sequence = next_sequence(d, tick);
     const int error = d->driver->send(d, sequence, flags);
     if (error == 0) {
@@ -288,6 +294,7 @@ static int send_frame(bl_device *d, int64_t tick, int flags) {
         d->has_sent = true;
         d->last_sent = sequence;
         note_sent(d, flags);
+        bl_safe_line_publish(d);
     } else {
         d->counts.dropped++;
         if (error != -EAGAIN && error != -ERANGE) lose_for_good(d, -error);

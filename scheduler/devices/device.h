@@ -31,6 +31,8 @@ enum { BL_LOSS_STOP, BL_LOSS_HOLD, BL_LOSS_SAFE };
 enum { BL_SEND_SAFE = 1, BL_SEND_TRIPPED = 2, BL_SEND_AGAIN = 4 };
 
 typedef struct bl_device bl_device;
+typedef struct bl_safe_line bl_safe_line;   /* scheduler/devices/wire/safe_line.h */
+typedef struct bl_line_state bl_line_state;
 
 typedef struct {
     const char *name;
@@ -47,30 +49,33 @@ typedef struct {
     /* Called at every tick while the device is gone; returns 0 once it is available again. Must not block; may be NULL. */
     int (*reopen)(bl_device *d);
     void (*close)(bl_device *d); /* frees d->state */
+    /* Writes what another process needs to send to the device; returns the descriptor, or -1 if there is none. NULL: the
+       device cannot be guarded. */
+    int (*share)(const bl_device *d, bl_line_state *state);
 } bl_driver;
 
 /* Event counters since the device was opened. */
 typedef struct {
-    int64_t frames, sent;        /* accepted frames; sent frames, including safe ones */
+    int64_t frames, sent; /* accepted frames; sent frames, including safe ones */
     int64_t corrupt, stale,
         missed; /* rejected for CRC, format or value; rejected as old, repeated, of another session or
                                        sender; gaps in the sequence */
-    int64_t dropped;             /* not sent because the line was full or the device gone */
-    int64_t losses, returns;     /* timeouts or disconnections, and recoveries */
-    int64_t violations;          /* values outside the limits */
-    int64_t trips;               /* trips of the device's own watchdog that it reported */
+    int64_t dropped; /* not sent because the line was full or the device gone */
+    int64_t losses, returns; /* timeouts or disconnections, and recoveries */
+    int64_t violations; /* values outside the limits */
+    int64_t trips; /* trips of the device's own watchdog that it reported */
 } bl_device_counts;
 
 struct bl_device {
     const bl_driver *driver;
-    void *state;                 /* private data of the driver */
+    void *state; /* private data of the driver */
     char name[64];
     bl_channel *ins, *outs;
     int32_t in_count, out_count;
-    double *received, *sending;  /* raw */
-    double *safe;                /* raw safe values of outs */
-    uint32_t sequence, echo;     /* of the last received frame */
-    bool tripped;                /* the device reports that its watchdog has tripped */
+    double *received, *sending; /* raw */
+    double *safe; /* raw safe values of outs */
+    uint32_t sequence, echo; /* of the last received frame */
+    bool tripped; /* the device reports that its watchdog has tripped */
     bool answers; /* this side is the device, the peer is the host: no timeout before its first frame */
     bool safe_sent; /* the host has sent safe values: answer with safe values until it sends others */
     uint32_t epochs; /* number of restarts of its sequence */
@@ -95,6 +100,8 @@ struct bl_device {
     bool is_safe; /* the last frame had safe values */
     bool confirmed; /* and the device has echoed one of those, or a later one */
     uint32_t safe_from; /* sequence of the first of those */
+    bl_safe_line *line; /* shared with the guard; NULL: there is none */
+    uint32_t openings; /* of its descriptor */
 };
 
 /* device.c */

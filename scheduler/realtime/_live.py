@@ -49,6 +49,8 @@ from .loop._pace import (
     InputLog,
     Probe,
 )
+from .safety._guard import VARIABLE as GUARD_VARIABLE
+from .safety._guard import Guard
 from .safety._limits import describe_latch, warn_of_python_drivers
 
 if TYPE_CHECKING:
@@ -139,6 +141,11 @@ class LiveRun:
             for path, block in (slow or {}).items():
                 self._workers.append(Worker(self, path, block))
                 stack.callback(self._workers[-1].close)
+            if self._devices and (self._options["guard"] or GUARD_VARIABLE in os.environ):
+                guard = Guard(self._devices.values())
+                stack.callback(guard.close)
+                self._pace.guard = guard.handle
+                guard.warn(stacklevel=3)
             self._stack = stack.pop_all()
         self._pace.write_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
         self._loop = threading.Thread(target=run_loop, args=[self], name="biella loop", daemon=True)

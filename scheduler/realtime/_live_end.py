@@ -161,6 +161,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         "max_overruns": options["max_overruns"],
         "max_consecutive_overruns": options["max_consecutive_overruns"],
         **{name: options[name] for name in ("watchdog", "max_stall", "on_trip")},
+        "guarded": bool(pace.guard),
         "latched": run.latched,
         "latches": int(pace.latches),
         "safe_confirmed": {name: device.is_confirmed for name, device in run._devices.items()},

@@ -42,6 +42,7 @@ OPTIONS: dict[str, Any] = {
     "watchdog": None,
     "max_stall": None,
     "on_trip": "latch",
+    "guard": False,
     "record": None,
     "every": 1,
     "out": None,
@@ -74,6 +75,7 @@ def run_realtime(
     watchdog: float | None = None,
     max_stall: float | None = None,
     on_trip: str | None = None,
+    guard: bool | None = None,
     spin: float = 0.0,
     privileges: Privileges | None = None,
     profile: bool = False,
@@ -115,6 +117,9 @@ def run_realtime(
     on_trip
         ``"latch"``: after a trip of `watchdog` or `max_stall` the run stands still until
         `LiveRun.rearm`; ``"stop"``: it ends with an `OverrunError`.
+    guard
+        Whether another process guards the run: it sends the safe values if the process of the run
+        dies or stops. Always so below ``biella guard``. Linux only.
     spin
         Seconds of busy waiting before each deadline; it occupies a processor.
     privileges
@@ -147,6 +152,7 @@ def run_realtime(
         "watchdog": watchdog,
         "max_stall": max_stall,
         "on_trip": on_trip,
+        "guard": guard,
         "record": record,
         "every": every,
         "out": out,

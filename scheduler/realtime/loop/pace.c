@@ -13,6 +13,7 @@
 #include "scheduler/realtime/loop/clock.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/realtime/loop/realtime.h"
+#include "scheduler/realtime/safety/guard_page.h"
 #include "scheduler/realtime/safety/signals.h"
 #include "scheduler/realtime/safety/watchdog.h"
 
@@ -222,7 +223,9 @@ static bool is_interrupted(const bl_run_context *c) {
 
 /* The watchdog expects the next report within its limit from `now` on. Before the first live values there is none. */
 static void report(bl_run_context *c, int64_t now) {
-    if (c->watchdog) bl_watchdog_report(c->watchdog, c->armed && c->p->watchdog > 0 ? now + c->p->watchdog : 0);
+    const int64_t due = c->armed && c->p->watchdog > 0 ? now + c->p->watchdog : 0;
+    bl_watchdog_report(c->watchdog, due);
+    bl_run_guard_report(c->p->guard, due);
 }
 
 /* Latches the run if `late` ns, of which the text says what they are, exceed max_stall. */
@@ -234,6 +237,8 @@ static void judge_stall(bl_run_context *c, int64_t late, const char *what) {
 
 /* Right before values leave: they may have been computed before the process was stopped or the computer suspended. */
 static void judge_values(bl_run_context *c) {
+    if (bl_run_guard_has_tripped(c->p->guard))
+        (void)bl_latch(c->p, BL_LATCH_GUARD, "the guard has sent safe values before tick %lld", (long long)c->e->tick);
     if (!c->armed || c->p->max_stall <= 0 || c->p->clock == BL_CLOCK_SCRIPT) return;
     judge_stall(c, bl_clock_now() - c->time, "has values that are older than");
     judge_stall(c, bl_clock_suspended() - c->suspended, "follows a suspension of the computer of");
@@ -433,6 +438,7 @@ static void post_latest(const bl_run_context *c) {
 /* Live values leave only here, and not from a latched run: see watchdog.h. */
 static void give_to_devices(bl_run_context *c) {
     judge_values(c);
+    if (!c->armed) bl_run_guard_arm(c->p->guard, true);
     for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
         bl_device *d = c->p->devices[k];
         if (!bl_device_acquire(d)) continue; /* by the watchdog */
@@ -492,7 +498,10 @@ static void end_tick(bl_run_context *c) {
 /* Whether a run stands still: paused, or latched and not armed again. Who arms it again has seen the reason. */
 static bool stands_still(bl_run_context *c) {
     bl_pace *p = c->p;
-    if (bl_is_latched(p) && atomic_exchange(&p->rearm, 0)) atomic_store(&p->latched, BL_LATCH_NONE);
+    if (bl_is_latched(p) && atomic_exchange(&p->rearm, 0)) {
+        bl_run_guard_rearm(p->guard);
+        atomic_store(&p->latched, BL_LATCH_NONE);
+    }
     return bl_is_latched(p) || atomic_load_explicit(&p->pause, memory_order_relaxed);
 }
 
@@ -593,8 +602,10 @@ int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
             if (pace->end == BL_END_NONE) end_tick(c);
         }
     }
-    report(c, 0);
     end_safely(c);
+    c->armed = false;
+    report(c, 0);
+    bl_run_guard_arm(c->p->guard, false);
     bl_watchdog_stop(c->watchdog);
     if (pace->end != BL_END_ERROR) record_end(c);
     return status;

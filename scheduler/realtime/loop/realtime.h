@@ -107,6 +107,7 @@ typedef struct {
         max_stall; /* ns that a tick may be late, and its values old, until they are not sent and the run is latched; 0: any */
     int32_t ends_if_latched; /* the run ends instead */
     int32_t signals; /* a set of BL_SIGNAL_ */
+    void *guard; /* a bl_run_guard; NULL: none */
 
     /* Inputs and outputs. Any pointer may be NULL. */
     bl_device **devices;

@@ -52,7 +52,12 @@ class LatchNotice:
 
 
 def rearm(options: argparse.Namespace) -> None:
-    """Ask a latched run of this user to continue."""
+    """Ask a latched run of this user to continue, or let the next run after a dead one start."""
+    from ._guard import clear_latches
+
+    if options.run is None and (cleared := clear_latches()):
+        print(f"armed again after the death of {'; '.join(cleared)}")
+        return
     page = choose_page(options.run)
     glance = read_page(page)
     if glance is None:

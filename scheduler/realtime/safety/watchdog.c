@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "scheduler/realtime/loop/clock.h"
+#include "scheduler/realtime/safety/guard_page.h"
 #include "scheduler/realtime/safety/signals.h"
 
 bool bl_latch(bl_pace *pace, int32_t reason, const char *format, ...) {
@@ -94,8 +95,10 @@ static void *run_watchdog(void *argument) {
         const int64_t due = atomic_load_explicit(&w->due, memory_order_relaxed);
         if (due != 0 && due < next) next = due + 1;
         look(w);
+        bl_run_guard_pass(w->pace->guard);
         if (bl_is_latched(w->pace) && !atomic_load(&w->attended)) {
             const bool settled = send_safe_round(w);
+            bl_run_guard_report(w->pace->guard, bl_clock_now() + 10 * LATER_REPEATS); /* in place of the stuck thread */
             bl_signals_safe_sent();
             next = bl_clock_now() + (settled ? LATER_REPEATS : FIRST_REPEATS);
         }
@@ -141,7 +144,7 @@ static int start_thread(bl_watchdog *w) {
 
 bool bl_watchdog_start(bl_pace *pace, bl_watchdog **started) {
     *started = NULL;
-    if (pace->watchdog <= 0 && pace->signals == 0) return true;
+    if (pace->watchdog <= 0 && pace->signals == 0 && !pace->guard) return true;
     bl_watchdog *w = calloc(1, sizeof *w);
     if (!w) return false;
     w->pace = pace;

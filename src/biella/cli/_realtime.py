@@ -85,6 +85,10 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
         "--on-trip", choices=("latch", "stop"), help="what follows a trip (default: latch)"
     )
     parser.add_argument(
+        "--guard", action="store_true", default=None,
+        help="let another process send safe values if this one dies",
+    )  # fmt: skip
+    parser.add_argument(
         "--spin", type=float, default=0.0, help=("time of busy waiting before each deadline in s")
     )
     parser.add_argument("--profile", action="store_true", help="measure the time of each block")
@@ -148,6 +152,7 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         watchdog=options.watchdog,
         max_stall=options.max_stall,
         on_trip=options.on_trip,
+        guard=options.guard,
         spin=options.spin,
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,

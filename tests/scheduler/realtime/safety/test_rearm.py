@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from biella import BiellaError, cli, run_realtime
-from biella.scheduler.realtime._watch import choose_page, read_page, tabulate
+from biella.scheduler.realtime._watch import choose_page, find_pages, read_page, tabulate
 
 sys.path.insert(0, str(Path(__file__).parent))
 from udp_rig import LIVE, Board, bind, build, wait_until
@@ -35,7 +35,7 @@ def is_shown() -> bool:
 def test_the_command_continues_a_latched_run(board, capsys):
     gate = threading.Event()
     with run_realtime(build(gate), bind=bind(board.port), watchdog=0.1) as run:
-        wait_until(lambda: read_page(choose_page(None)) is not None)
+        wait_until(lambda: any(read_page(page) for page in find_pages()))
         assert cli.main(["rearm"]) == 1
         assert "is not latched" in capsys.readouterr().err
         wait_until(lambda: board.last == pytest.approx(LIVE))

@@ -28,10 +28,10 @@ from ...scheduler.compile._model import Model
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.compile.plan._plan import Plan
 from ...scheduler.run._preflight import warn_of_reactions, warn_of_steps
-from ._clocks import Clock, describe_clocks, find_clock_rates, with_clocks
 from ..standards._experiments import check_experiments
 from ..standards._reference import make_references
 from ..standards._terminal_export import choose_terminals, write_terminals
+from ._clocks import Clock, describe_clocks, find_clock_rates, with_clocks
 from ._description import Contents, check_about, check_version
 from ._description2 import describe_fmi2
 from ._description3 import describe_fmi3

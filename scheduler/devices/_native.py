@@ -80,6 +80,7 @@ class Device:
         self.handle: int | None = handle
         self._counts: dict[str, int] = {}
         self._why = ""
+        self._confirmed = False
 
     def map_channel(
         self,
@@ -123,9 +124,16 @@ class Device:
             self._why = text.decode(errors="replace")
         return self._why
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the device has echoed the safe values that it was sent last."""
+        if self.handle:
+            self._confirmed = bool(library().bl_device_is_confirmed(self.handle))
+        return self._confirmed
+
     def _let_go(self) -> int | None:
         """Release the handle; its counters and status are stored first."""
-        _ = self.counts, self.why
+        _ = self.counts, self.why, self.is_confirmed
         handle, self.handle = self.handle, None
         return handle
 

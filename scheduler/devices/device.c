@@ -1,6 +1,8 @@
 /* What all devices have in common: scaling, limits, ages, loss and return, safe values. */
 #include "scheduler/devices/device.h"
 
+#include "scheduler/devices/wire/safe_line.h"
+
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -159,6 +161,7 @@ static void lose(bl_device *d) {
 static void lose_for_good(bl_device *d, int error) {
     const char *words = d->words[0] ? d->words : name_errno(error);
     d->gone = true;
+    bl_safe_line_publish(d);
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is disconnected: %s", d->name, words ? words : strerror(error));
     d->words[0] = '\0';
@@ -172,8 +175,15 @@ static void find_again(bl_device *d) {
 /* A device without inputs sends no frames: its reopening counts as its recovery. */
 static void reopen(bl_device *d) {
     if (!d->driver->reopen || d->driver->reopen(d) != 0) return;
-    d->gone = false;
+    d->gone = d->is_safe = d->confirmed = false;
+    d->openings++;
+    bl_safe_line_publish(d);
     if (d->in_count == 0 && d->timeout == 0) find_again(d);
+}
+
+/* Safe values are confirmed by the echo of the first frame of them or of a later one. */
+static void note_echo(bl_device *d) {
+    if (d->is_safe && d->echo != 0 && d->echo - d->safe_from <= d->last_sent - d->safe_from) d->confirmed = true;
 }
 
 static int receive(bl_device *d, int64_t now) {
@@ -190,6 +200,7 @@ static int receive(bl_device *d, int64_t now) {
         return 0;
     }
     d->counts.frames += accepted;
+    note_echo(d);
     if (d->tripped && !was_tripped) d->counts.trips++;
     return accepted;
 }
@@ -261,17 +272,29 @@ static uint32_t next_sequence(bl_device *d, int64_t tick) {
     return next;
 }
 
+static void note_sent(bl_device *d, int flags) {
+    if (!(flags & BL_SEND_SAFE)) {
+        d->is_safe = d->confirmed = false;
+    } else if (!d->is_safe) {
+        d->is_safe = true;
+        d->safe_from = d->last_sent;
+    }
+}
+
 static int send_frame(bl_device *d, int64_t tick, int flags) {
     if (d->gone) {
         d->counts.dropped++;
         return -EAGAIN;
     }
+    bl_safe_line_follow(d);
     const uint32_t sequence = next_sequence(d, tick);
     const int error = d->driver->send(d, sequence, flags);
     if (error == 0) {
         d->counts.sent++;
         d->has_sent = true;
         d->last_sent = sequence;
+        note_sent(d, flags);
+        bl_safe_line_publish(d);
     } else {
         d->counts.dropped++;
         if (error != -EAGAIN && error != -ERANGE) lose_for_good(d, -error);
@@ -318,8 +341,19 @@ int bl_device_give(bl_device *d, int64_t tick, const double *values) {
 }
 
 void bl_device_make_safe(bl_device *d, int64_t tick) {
-    send_safe_values(d, tick, BL_SEND_SAFE | (d->lost ? BL_SEND_TRIPPED : 0));
+    send_safe_values(d, tick, BL_SEND_SAFE | (d->lost ? BL_SEND_TRIPPED : 0) | (d->is_safe ? BL_SEND_AGAIN : 0));
 }
+
+void bl_device_listen(bl_device *d, int64_t now) { (void)receive(d, now); }
+
+int bl_device_is_settled(const bl_device *d) {
+    return d->out_count == 0 || d->gone || d->lost || d->confirmed || (d->is_safe && d->echo == 0);
+}
+
+int bl_device_is_confirmed(const bl_device *d) { return d->confirmed; }
+
+int bl_device_acquire(bl_device *d) { return atomic_exchange_explicit(&d->acquired, 1, memory_order_acquire) == 0; }
+void bl_device_release(bl_device *d) { atomic_store_explicit(&d->acquired, 0, memory_order_release); }
 
 void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) { *counts = d->counts; }
 const char *bl_device_why(const bl_device *d) { return d->why; }

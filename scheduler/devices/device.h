@@ -1,11 +1,15 @@
 /* A device: channels to and from hardware, and the driver that transports their values.
  *
- * The real-time thread owns a device. It calls `receive` at the start of a tick and `send` at its end. Neither may
- * block, allocate or lock. If a device is gone, they return an error and the tick continues. Drivers transport raw
- * numbers; device.c scales them, checks limits and counts ages. */
+ * The real-time thread calls `receive` at the start of a tick and `send` at its end. Neither may block, allocate or
+ * lock. If a device is gone, they return an error and the tick continues. Drivers transport raw numbers; device.c
+ * scales them, checks limits and counts ages.
+ *
+ * Within a run a device is used by the thread that has acquired it (bl_device_acquire): the real-time thread, or the
+ * watchdog while the run is latched (scheduler/realtime/safety/watchdog.h). */
 #ifndef BIELLA_DEVICE_H
 #define BIELLA_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,9 +27,12 @@ typedef struct {
 } bl_channel;
 
 enum { BL_LOSS_STOP, BL_LOSS_HOLD, BL_LOSS_SAFE };
-enum { BL_SEND_SAFE = 1, BL_SEND_TRIPPED = 2 }; /* values are safe values; because the device timed out */
+/* Values are safe values; because the device timed out; again, since the last frame had safe values, too. */
+enum { BL_SEND_SAFE = 1, BL_SEND_TRIPPED = 2, BL_SEND_AGAIN = 4 };
 
 typedef struct bl_device bl_device;
+typedef struct bl_safe_line bl_safe_line;   /* scheduler/devices/wire/safe_line.h */
+typedef struct bl_line_state bl_line_state;
 
 typedef struct {
     const char *name;
@@ -42,30 +49,33 @@ typedef struct {
     /* Called at every tick while the device is gone; returns 0 once it is available again. Must not block; may be NULL. */
     int (*reopen)(bl_device *d);
     void (*close)(bl_device *d); /* frees d->state */
+    /* Writes what another process needs to send to the device; returns the descriptor, or -1 if there is none. NULL: the
+       device cannot be guarded. */
+    int (*share)(const bl_device *d, bl_line_state *state);
 } bl_driver;
 
 /* Event counters since the device was opened. */
 typedef struct {
-    int64_t frames, sent;        /* accepted frames; sent frames, including safe ones */
+    int64_t frames, sent; /* accepted frames; sent frames, including safe ones */
     int64_t corrupt, stale,
         missed; /* rejected for CRC, format or value; rejected as old, repeated, of another session or
                                        sender; gaps in the sequence */
-    int64_t dropped;             /* not sent because the line was full or the device gone */
-    int64_t losses, returns;     /* timeouts or disconnections, and recoveries */
-    int64_t violations;          /* values outside the limits */
-    int64_t trips;               /* trips of the device's own watchdog that it reported */
+    int64_t dropped; /* not sent because the line was full or the device gone */
+    int64_t losses, returns; /* timeouts or disconnections, and recoveries */
+    int64_t violations; /* values outside the limits */
+    int64_t trips; /* trips of the device's own watchdog that it reported */
 } bl_device_counts;
 
 struct bl_device {
     const bl_driver *driver;
-    void *state;                 /* private data of the driver */
+    void *state; /* private data of the driver */
     char name[64];
     bl_channel *ins, *outs;
     int32_t in_count, out_count;
-    double *received, *sending;  /* raw */
-    double *safe;                /* raw safe values of outs */
-    uint32_t sequence, echo;     /* of the last received frame */
-    bool tripped;                /* the device reports that its watchdog has tripped */
+    double *received, *sending; /* raw */
+    double *safe; /* raw safe values of outs */
+    uint32_t sequence, echo; /* of the last received frame */
+    bool tripped; /* the device reports that its watchdog has tripped */
     bool answers; /* this side is the device, the peer is the host: no timeout before its first frame */
     bool safe_sent; /* the host has sent safe values: answer with safe values until it sends others */
     uint32_t epochs; /* number of restarts of its sequence */
@@ -85,6 +95,13 @@ struct bl_device {
     char why[256]; /* why it was lost or ended the run */
     char words[128]; /* set by the driver: why it is gone, if errno is not specific, or why no data can come */
     int64_t last_look, excused; /* see bl_device_excuse; ns since the newest frame that do not count for the timeout */
+
+    atomic_int acquired; /* by a thread; see bl_device_acquire */
+    bool is_safe; /* the last frame had safe values */
+    bool confirmed; /* and the device has echoed one of those, or a later one */
+    uint32_t safe_from; /* sequence of the first of those */
+    bl_safe_line *line; /* shared with the guard; NULL: there is none */
+    uint32_t openings; /* of its descriptor */
 };
 
 /* device.c */
@@ -109,8 +126,18 @@ BL_API int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter ente
 /* Sends the values of the tick, or the safe values while the device is lost. Returns BL_ERROR_BLOCK with d->why, and
    sends nothing, if the run must end because a value is not finite or is outside its limits. */
 BL_API int bl_device_give(bl_device *d, int64_t tick, const double *values);
-/* Sends the safe values. The real-time thread calls it first when a run ends, several times; each call sends a frame. */
+/* Sends the safe values: the only function that does. The real-time thread calls it first when a run ends, and while it
+   is paused or latched; the watchdog calls it while the real-time thread does not. Each call sends a frame. */
 BL_API void bl_device_make_safe(bl_device *d, int64_t tick);
+/* Receives frames without entering their values, for their echo. */
+BL_API void bl_device_listen(bl_device *d, int64_t now);
+/* Whether safe values need not be sent again: the device has echoed them, is gone or silent, or has no outputs. */
+BL_API int bl_device_is_settled(const bl_device *d);
+/* Whether the device has echoed the safe values that it was sent last. */
+BL_API int bl_device_is_confirmed(const bl_device *d);
+/* 1 if the device was free and now belongs to the calling thread, until bl_device_release. Never waits. */
+int bl_device_acquire(bl_device *d);
+void bl_device_release(bl_device *d);
 /* Accessors for opaque handles. */
 BL_API void bl_device_get_counts(const bl_device *d, bl_device_counts *counts);
 BL_API const char *bl_device_why(const bl_device *d);

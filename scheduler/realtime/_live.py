@@ -7,6 +7,7 @@ pipe and take effect at the start of a tick.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import threading
@@ -48,6 +49,9 @@ from .loop._pace import (
     InputLog,
     Probe,
 )
+from .safety._guard import VARIABLE as GUARD_VARIABLE
+from .safety._guard import Guard
+from .safety._limits import describe_latch, warn_of_python_drivers
 
 if TYPE_CHECKING:
     from ..binding._bind import OpenBinding
@@ -91,6 +95,8 @@ class LiveRun:
             for tie in (binding.check.channel_maps if binding else ())
             if tie.incoming
         }
+        self._binding = binding
+        self._fatal: frozenset[int] = frozenset()  # signals whose default action is deferred
         self._privileges = privileges
         self._grants: list[Any] = []
         self._known: dict[str, Any] = {}  # what was set, by path
@@ -140,6 +146,11 @@ class LiveRun:
             for path, block in (slow or {}).items():
                 self._workers.append(Worker(self, path, block))
                 stack.callback(self._workers[-1].close)
+            if self._devices and (self._options["guard"] or GUARD_VARIABLE in os.environ):
+                guard = Guard(self._devices.values())
+                stack.callback(guard.close)
+                self._pace.guard = guard.handle
+                guard.warn(stacklevel=3)
             self._stack = stack.pop_all()
         self._pace.write_ages([(worker.age_slot, worker.since_slot) for worker in self._workers])
         self._loop = threading.Thread(target=run_loop, args=[self], name="biella loop", daemon=True)
@@ -153,6 +164,15 @@ class LiveRun:
     def running(self) -> bool:
         """Whether the run has not ended; true while it is paused."""
         return not self._over.is_set()
+
+    @property
+    def latched(self) -> str:
+        """Why the run is latched: it stands still, and its devices get their safe values.
+
+        Empty if it is not. `rearm` or `stop` end that state; see `watchdog` and `max_stall` of
+        `run_realtime`.
+        """
+        return describe_latch(self._pace)
 
     @property
     def until(self) -> float | None:
@@ -277,6 +297,15 @@ class LiveRun:
         """Resume after a pause; all deadlines are shifted by its length."""
         self._pace.pause = 0
 
+    def rearm(self) -> None:
+        """Continue a latched run: live values are sent again, and all deadlines are shifted.
+
+        If a tick has still not finished, the run continues as soon as it has.
+        """
+        if not self.latched:
+            raise BiellaError("the run is not latched.")
+        self._pace.rearm = 1
+
     def wait(self, timeout: float | None = None) -> Result:
         """Wait for the end and return the result; Ctrl-C, SIGTERM and SIGHUP end the run safely.
 
@@ -337,6 +366,8 @@ class LiveRun:
 
     def __repr__(self) -> str:
         state = "running" if self.running else f"over: {self._pace.reason}"
+        if self.running and self.latched:
+            state = f"latched: {self.latched}"
         return f"<LiveRun of {self.plan.name!r}, t = {self.time:.6g} s, {state}>"
 
     # Setup.
@@ -352,6 +383,7 @@ class LiveRun:
         self._outer = stack
 
     def _begin(self) -> None:
+        warn_of_python_drivers(self.plan, self._devices.values(), stacklevel=3)
         live_exit.watch(self)
         self._began = time.perf_counter()
         try:
@@ -449,6 +481,13 @@ class LiveRun:
         if self.running and not self._asked:
             self._asked = why
         self._pace.cancel = 1
+
+    def _leave_behind(self) -> None:
+        """Let the process end although a tick does not: the watchdog keeps using the devices."""
+        self._stack.pop_all()
+        self._outer.pop_all()
+        if self._binding is not None:
+            atexit.unregister(self._binding.close)
 
     def _abandon(self) -> None:
         """Detach the handle in a forked child; the run continues in the parent only."""

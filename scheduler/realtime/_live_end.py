@@ -134,7 +134,7 @@ def _stopped(run: LiveRun) -> str | None:
         return None
     if end == END_STOP:
         return run._instance.stop_reason()
-    why = run._asked if end == END_CANCEL else run._pace.reason
+    why = _explain(run)
     return f"{why} at t = {run.time:.9g} s"
 
 
@@ -147,6 +147,13 @@ def _list_row_gaps(spans: list[tuple[int, int]], every: int) -> list[dict[str, A
         else:
             gaps.append({"of": "rows", "first": first, "last": last})
     return gaps
+
+
+def _explain(run: LiveRun) -> str:
+    """Return who or what has ended the run, or why: a signal may have come before Python knew."""
+    if run._pace.end == END_CANCEL and run._asked and not run._pace.signal:
+        return run._asked
+    return run._pace.reason
 
 
 def describe(run: LiveRun) -> dict[str, Any]:
@@ -164,9 +171,14 @@ def describe(run: LiveRun) -> dict[str, Any]:
         **{name: options[name] for name in ("clock", "factor", "every", "overrun", "warmup_ticks")},
         "max_overruns": options["max_overruns"],
         "max_consecutive_overruns": options["max_consecutive_overruns"],
+        **{name: options[name] for name in ("watchdog", "max_stall", "on_trip")},
+        "guarded": bool(pace.guard),
+        "latched": run.latched,
+        "latches": int(pace.latches),
+        "safe_confirmed": {name: device.is_confirmed for name, device in run._devices.items()},
         "ticks": int(pace.done),
         "end": END_NAMES[pace.end],
-        "why": (run._asked if pace.end == END_CANCEL else pace.reason) if over else "",
+        "why": _explain(run) if over else "",
         "lateness": Histogram.of(pace.lateness).summary(),
         "execution": Histogram.of(pace.execution).summary(),
         "overruns": pace.overruns,

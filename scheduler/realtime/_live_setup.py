@@ -31,6 +31,7 @@ from .loop._pace import (
     Pace,
     Pipe,
 )
+from .safety._limits import set_limits
 
 if TYPE_CHECKING:
     from ..binding._bind import OpenBinding
@@ -92,6 +93,7 @@ def make_pace(plan: Plan, options: dict[str, Any], devices: Mapping[str, Any], s
             for number in range(len(TIMING_SIGNALS)):
                 pace.timing[number] = slot + number
     pace.use_devices([device.handle or 0 for device in devices.values()])
+    set_limits(pace, plan, options, devices.values())
     return pace
 
 

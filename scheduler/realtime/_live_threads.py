@@ -16,6 +16,7 @@ from . import _live_exit as live_exit
 from ._live_end import finish
 from ._watch import Page
 from .loop._pace import CLOCK_WALL
+from .safety._rearm import LatchNotice
 
 if TYPE_CHECKING:
     from ._live import LiveRun
@@ -52,11 +53,14 @@ def _privileged(run: LiveRun) -> Iterator[None]:
 def record(run: LiveRun) -> None:
     """Record until the loop ends, then close the run: body of the recorder thread."""
     page: Page | None = None
+    notice = LatchNotice(run, None)
     shown_at = -math.inf
     try:
         page = _open_page(run.plan, run._pipes)
+        notice = LatchNotice(run, page.path if page else None)
         while not run._over.wait(_DRAIN_SECONDS):
             _drain(run)
+            notice.look()
             if page is not None and time.monotonic() >= shown_at + _SHOW_SECONDS:
                 shown_at = time.monotonic()
                 _show(run, page)
@@ -68,6 +72,7 @@ def record(run: LiveRun) -> None:
     finally:
         run._over.wait()  # the loop works on what is closed here
         try:
+            notice.close()
             if page is not None:
                 page.close()
             run._last_frame = run._pipes.mailbox.take()
@@ -81,6 +86,7 @@ def record(run: LiveRun) -> None:
             run._failure = run._failure or error
         live_exit.forget(run)
         run._settled.set()
+        live_exit.take_default_action(run)
 
 
 def _drain(run: LiveRun) -> None:
@@ -106,7 +112,7 @@ def _show(run: LiveRun, page: Page) -> None:
     """Update the monitors."""
     frame = run._pipes.mailbox.take()
     if frame is not None:
-        page.write(frame)
+        page.write(frame, latched=bool(run.latched))
 
 
 def _open_page(plan: Plan, pipes: Pipes) -> Page | None:

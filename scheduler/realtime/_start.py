@@ -39,6 +39,10 @@ OPTIONS: dict[str, Any] = {
     "max_overruns": None,
     "max_consecutive_overruns": None,
     "warmup_ticks": 0,
+    "watchdog": None,
+    "max_stall": None,
+    "on_trip": "latch",
+    "guard": False,
     "record": None,
     "every": 1,
     "out": None,
@@ -74,6 +78,10 @@ def run_realtime(
     max_overruns: int | None = None,
     max_consecutive_overruns: int | None = None,
     warmup_ticks: int | None = None,
+    watchdog: float | None = None,
+    max_stall: float | None = None,
+    on_trip: str | None = None,
+    guard: bool | None = None,
     spin: float = 0.0,
     privileges: Privileges | None = None,
     profile: bool = False,
@@ -108,9 +116,25 @@ def run_realtime(
         until the deadlines are met again. ``"slip"``: the next tick begins immediately, and all
         later deadlines move. ``"stop"``: the run ends; after tolerated overruns it catches up.
     max_overruns, max_consecutive_overruns
-        Number of overruns that do not end the run; by default unlimited, with ``"stop"`` none.
+        Number of overruns that do not end the run; by default unlimited, with ``"stop"`` none. In a
+        row, a tick that misses several deadlines counts as often.
     warmup_ticks
         Ticks at the start whose overruns do not count.
+    watchdog
+        Seconds that a tick may take. Then a thread in C sends the safe values of all devices, until
+        they echo them, and the run is latched: see `LiveRun.latched`. By default, for a run that
+        sends values to devices, 1 s or 10 periods, whichever is longer; with ``overrun="stop"``
+        0.25 s instead of 1 s. 0: no limit.
+    max_stall
+        Seconds that a tick may begin late or take, and that the process or the computer may be
+        suspended. Beyond, safe values are sent instead of live ones, and the run is latched. The
+        default is that of `watchdog`.
+    on_trip
+        ``"latch"``: after a trip of `watchdog` or `max_stall` the run stands still until
+        `LiveRun.rearm`; ``"stop"``: it ends with an `OverrunError`.
+    guard
+        Whether another process guards the run: it sends the safe values if the process of the run
+        dies or stops. Always so below ``biella guard``. Linux only.
     spin
         Seconds of busy waiting before each deadline; it occupies a processor.
     privileges
@@ -140,6 +164,10 @@ def run_realtime(
         "max_overruns": max_overruns,
         "max_consecutive_overruns": max_consecutive_overruns,
         "warmup_ticks": warmup_ticks,
+        "watchdog": watchdog,
+        "max_stall": max_stall,
+        "on_trip": on_trip,
+        "guard": guard,
         "record": record,
         "every": every,
         "out": out,

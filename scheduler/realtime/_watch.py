@@ -38,6 +38,7 @@ _COUNTER = struct.Struct("<Q")
 _COUNTER_AT = 8
 _SUFFIX = ".live"
 _FIRST = ("tick", "wall")  # values before those of the signals: tick, time of the system in s
+_LAST = ("latched",)  # and after them
 _SECONDS = 0.1
 _TRIES = 1000
 
@@ -74,10 +75,12 @@ class Page:
         ]
         about = {"name": plan.name, "pid": os.getpid(), "step": plan.step, "signals": signals}
         about["on_request"] = [path for path in plan.solver_signals if path not in plan.signals]
+        about["last"] = _LAST
         about["names"] = {port.path: port.names for port in ports if port.names}
         text = json.dumps(about).encode()
         text += b" " * (-len(text) % 8)
-        count = len(_FIRST) + max((item[1] + item[2] for item in signals), default=0)
+        last = max((item[1] + item[2] for item in signals), default=0)
+        count = len(_FIRST) + last + len(_LAST)
         self.path = runtime_folder() / f"{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
         size = _HEAD.size + len(text) + 8 * count
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,9 +95,10 @@ class Page:
         self._counter = 0
         _HEAD.pack_into(self._map, 0, MAGIC, 0, len(text), count)
 
-    def write(self, frame: npt.NDArray[np.float64]) -> None:
+    def write(self, frame: npt.NDArray[np.float64], *, latched: bool = False) -> None:
         """Write a frame: the tick and then all values."""
-        values = np.concatenate([[frame[0], time.time()], frame[1 : 1 + self._count - len(_FIRST)]])
+        signals = frame[1 : 1 + self._count - len(_FIRST) - len(_LAST)]
+        values = np.concatenate([[frame[0], time.time()], signals, [float(latched)]])
         self._count_up()
         self._map[self._place : self._place + 8 * self._count] = values.tobytes()
         self._count_up()
@@ -127,6 +131,8 @@ class Glance:
     """Signals that are shown only if they are named: the counters of the solver."""
     names: dict[str, list[str]] = field(default_factory=dict)
     """Of enumerations: the names of their values, from 1 on."""
+    latched: bool = False
+    """Whether the run stands still and sends safe values until it is armed again."""
 
     def show(self, path: str) -> str:
         """Return a value as text: by name, if it has one."""
@@ -177,6 +183,7 @@ def _read(page: memoryview) -> Glance | None:
         {path: unit for path, _, _, unit in about["signals"]},
         frozenset(about.get("on_request", ())),
         about.get("names", {}),
+        "latched" in about.get("last", ()) and bool(values[-1]),
     )
 
 
@@ -245,7 +252,8 @@ def tabulate(glance: Glance, names: Sequence[str], most: int | None = None) -> T
     from rich import box
     from rich.table import Table
 
-    state = "" if glance.age < 1.0 else f", no update for {glance.age:.0f} s"
+    state = ", LATCHED: `biella rearm` continues it" if glance.latched else ""
+    state += "" if glance.age < 1.0 else f", no update for {glance.age:.0f} s"
     title = f"{glance.name}: t = {glance.time:.3f} s, tick {glance.tick}{state}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("signal")
@@ -280,6 +288,7 @@ def watch(options: argparse.Namespace) -> None:
     names = choose_values(glance, options.signal)
     if options.json:
         told = {"name": glance.name, "tick": glance.tick, "time": glance.time}
+        told["latched"] = glance.latched
         print(json.dumps(told | {"values": {name: glance.values[name] for name in names}}))
     elif options.once:
         console.print(tabulate(glance, names))

@@ -223,6 +223,8 @@ static int give_up(bl_port *p, int error) {
     return -error;
 }
 
+int bl_port_descriptor(const bl_port *p) { return p->fd; }
+
 int bl_port_reopen(bl_port *p) {
     if (p->fd >= 0) return 0;
     p->fd = atomic_exchange(&p->reopened, -1);

@@ -16,6 +16,8 @@ void bl_port_close(bl_port *p); /* NULL is fine */
 int bl_port_read(bl_port *p, uint8_t *bytes, size_t room);
 /* Sends a whole message or nothing: 0, -EAGAIN if the line is full, or as above. An urgent one replaces all pending ones. */
 int bl_port_write(bl_port *p, const uint8_t *bytes, size_t size, bool urgent);
+/* The descriptor of the port, for the guard; -1: gone. */
+int bl_port_descriptor(const bl_port *p);
 /* Until there is something to read (1), or until `deadline` (0). */
 int bl_port_wait(bl_port *p, int64_t deadline);
 /* Returns 0 if a lost port is open again. A separate thread reopens it, because opening a port can take seconds. */

@@ -10,6 +10,7 @@
 
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/port.h"
+#include "scheduler/devices/wire/safe_line.h"
 
 enum { SERIAL_READS = 16 }; /* of a tick, at most: a device that never stops talking does not stop the run */
 
@@ -28,7 +29,7 @@ static int serial_put(serial_state *s, const uint8_t *frame, size_t size, bool u
 static int serial_send(bl_device *d, uint32_t sequence, int flags) {
     serial_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+    return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
 }
 
 static int serial_greet(bl_device *d) {
@@ -71,7 +72,15 @@ static void serial_close(bl_device *d) {
     free(s);
 }
 
-static const bl_driver SERIAL = {"serial", serial_receive, serial_send, serial_wait, serial_reopen, serial_close};
+static int serial_share(const bl_device *d, bl_line_state *state) {
+    const serial_state *s = d->state;
+    state->kind = BL_LINE_STREAM;
+    state->link = s->link;
+    return bl_port_descriptor(s->port);
+}
+
+static const bl_driver SERIAL = {"serial",      serial_receive, serial_send, serial_wait,
+                                 serial_reopen, serial_close,   serial_share};
 
 bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                           int32_t flags, char *message, size_t message_size) {

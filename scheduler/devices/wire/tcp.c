@@ -21,6 +21,7 @@
 #include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/outbox.h"
+#include "scheduler/devices/wire/safe_line.h"
 #include "scheduler/devices/wire/sockets.h"
 
 enum {
@@ -52,8 +53,12 @@ typedef struct {
 
 static bool is_up(const tcp_state *s) { return s->fd >= 0 && !s->connecting; }
 
+/* Ends the connection also where the guard has a copy of the descriptor. */
 static void hang_up(tcp_state *s) {
-    if (s->fd >= 0) close(s->fd);
+    if (s->fd >= 0) {
+        (void)shutdown(s->fd, SHUT_RDWR);
+        close(s->fd);
+    }
     s->fd = -1;
     s->connecting = false;
 }
@@ -86,6 +91,7 @@ static void begin_connection(bl_device *d, int fd) {
     tcp_state *s = d->state;
     set_options(fd);
     s->fd = fd;
+    d->openings++;
     s->connecting = s->spoken = false;
     s->stream = (bl_stream){.begun = true}; /* nothing was on this line before */
     bl_outbox_clear(&s->out);
@@ -256,7 +262,7 @@ static int tcp_send(bl_device *d, uint32_t sequence, int flags) {
     tcp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
     const int status =
-        tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), flags & BL_SEND_SAFE);
+        tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
     const int gone = own_up(s);
     return gone ? gone : status;
 }
@@ -336,7 +342,14 @@ static void tcp_close(bl_device *d) {
     free(s);
 }
 
-static const bl_driver TCP = {"tcp", tcp_receive, tcp_send, tcp_wait, tcp_reopen, tcp_close};
+static int tcp_share(const bl_device *d, bl_line_state *state) {
+    const tcp_state *s = d->state;
+    state->kind = BL_LINE_STREAM;
+    state->link = s->link;
+    return is_up(s) ? s->fd : -1;
+}
+
+static const bl_driver TCP = {"tcp", tcp_receive, tcp_send, tcp_wait, tcp_reopen, tcp_close, tcp_share};
 
 /* --- Opening --- */
 

@@ -16,6 +16,7 @@
 
 #include "scheduler/devices/wire/frame.h"
 #include "scheduler/devices/wire/port.h"
+#include "scheduler/devices/wire/safe_line.h"
 
 enum { TEXT_READS = 16 };
 
@@ -166,7 +167,7 @@ static int text_send(bl_device *d, uint32_t sequence, int flags) {
     if (d->out_count == 0) return 0;
     const size_t size =
         bl_text_write(d->sending, d->out_count, s->flags & BL_WIRE_DOUBLE, s->flags & BL_WIRE_CHECKSUM, line);
-    return bl_port_write(s->port, (const uint8_t *)line, size, flags & BL_SEND_SAFE);
+    return bl_port_write(s->port, (const uint8_t *)line, size, bl_is_urgent(flags));
 }
 
 static int text_wait(bl_device *d, int64_t deadline) {
@@ -189,7 +190,14 @@ static void text_close(bl_device *d) {
     free(s);
 }
 
-static const bl_driver TEXT = {"text", text_receive, text_send, text_wait, text_reopen, text_close};
+static int text_share(const bl_device *d, bl_line_state *state) {
+    const text_state *s = d->state;
+    state->kind = BL_LINE_TEXT;
+    state->flags = s->flags;
+    return bl_port_descriptor(s->port);
+}
+
+static const bl_driver TEXT = {"text", text_receive, text_send, text_wait, text_reopen, text_close, text_share};
 
 bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                         int32_t flags, char *message, size_t message_size) {

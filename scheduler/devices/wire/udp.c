@@ -13,6 +13,7 @@
 #include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/outbox.h"
+#include "scheduler/devices/wire/safe_line.h"
 #include "scheduler/devices/wire/sockets.h"
 
 enum { UDP_DATAGRAMS = 128 }; /* of a tick, at most: a flood does not stop the run */
@@ -112,7 +113,16 @@ static void udp_close(bl_device *d) {
     free(s);
 }
 
-static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close};
+static int udp_share(const bl_device *d, bl_line_state *state) {
+    const udp_state *s = d->state;
+    state->kind = BL_LINE_DATAGRAM;
+    state->link = s->link;
+    state->peer_length = s->pinned ? 0 : s->peer_length;
+    memcpy(state->peer, &s->peer, sizeof s->peer);
+    return s->peer.ss_family == AF_UNSPEC ? -1 : s->fd;
+}
+
+static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close, udp_share};
 
 static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message,
                            size_t message_size) {

@@ -56,6 +56,15 @@ void bl_clock_sleep_until(int64_t deadline) {
 
 #endif
 
+int64_t bl_clock_suspended(void) {
+#if defined(CLOCK_BOOTTIME)
+    struct timespec since;
+    const int64_t now = bl_clock_now();
+    if (clock_gettime(CLOCK_BOOTTIME, &since) == 0) return (int64_t)since.tv_sec * 1000000000 + since.tv_nsec - now;
+#endif
+    return 0;
+}
+
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();

@@ -3,7 +3,8 @@
  *   wait for its deadline, or for the frame of the device that is the clock → input latch: write values from devices,
  *   commands and timing to parameters and to the input log → outputs → row → values to the devices → commit → overrun check
  *
- * Deadlines are counted from one instant: lateness does not accumulate. Safe values are sent first when the run ends. */
+ * Deadlines are counted from one instant: lateness does not accumulate. Safe values are sent first when the run ends.
+ * The watchdog (scheduler/realtime/safety/watchdog.h) sends them while this thread cannot. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,18 +13,25 @@
 #include "scheduler/realtime/loop/clock.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/realtime/loop/realtime.h"
+#include "scheduler/realtime/safety/guard_page.h"
+#include "scheduler/realtime/safety/signals.h"
+#include "scheduler/realtime/safety/watchdog.h"
 
-enum { SAFE_ROUNDS = 3 };      /* repeated because a frame may be lost */
+enum { SAFE_ROUNDS = 3 };      /* at least: a frame may be lost, and not every device echoes */
 enum { KEPT_ENTRIES = BL_MAX_CHANNELS + 3 }; /* entries of a frame that belongs to a later tick */
 enum { LARGEST_JUMP = 65536 }; /* of a device's sequence numbers; a larger jump is a restart of the device */
-static const int64_t SAFE_PAUSE = 1000000,
-                     PATIENCE = 20000000; /* ns between safe values at the end; between checks of the flags */
+static const int64_t SAFE_PAUSE = 1000000, LATER_SAFE_PAUSE = 5000000, /* ns between safe values at the end */
+    SAFE_LIMIT = 250000000, /* ns that they are repeated for devices that do not echo them */
+    PATIENCE = 20000000;    /* ns between checks of the flags */
 static const int64_t LAST_PATIENCE = 500000000; /* ns that a canceled run without deadlines waits for the recorder */
 
 /* State of a run in progress. */
 typedef struct {
     bl_engine *e;
     bl_pace *p;
+    bl_watchdog *watchdog;   /* may be NULL */
+    bool armed;              /* live values were sent: from then on stalls count */
+    int64_t suspended;       /* see bl_clock_suspended; when the run began or was armed again */
     double period;           /* ns between deadlines */
     int64_t origin, number;  /* deadline `number` is that of the next tick: origin + number · period */
     int64_t time;            /* when the tick began */
@@ -133,13 +141,20 @@ static void enter_kept(bl_run_context *c) {
     c->kept_count = 0;
 }
 
-static void take_device(bl_run_context *c, int32_t number, bl_enter enter) {
+/* Of a device that this thread has acquired. */
+static void take_acquired(bl_run_context *c, int32_t number, bl_enter enter) {
     bl_device *d = c->p->devices[number];
     c->from = number;
     bl_device_excuse(d, c->time);
     if (bl_device_take(d, c->e->tick, c->time, enter, c) == BL_OK) return;
     c->p->lost_device = number;
     finish(c, BL_END_DEVICE, "%s", d->why);
+}
+
+static void take_device(bl_run_context *c, int32_t number, bl_enter enter) {
+    if (!bl_device_acquire(c->p->devices[number])) return; /* the watchdog has: the run is latched */
+    take_acquired(c, number, enter);
+    bl_device_release(c->p->devices[number]);
 }
 
 /* What was pushed by now: all of it, so that changes that belong together are made together. */
@@ -171,10 +186,12 @@ static void write_timing(bl_run_context *c) {
     const bl_pace *p = c->p;
     int64_t age = 0, lost = 0;
     for (int32_t k = 0; k < p->device_count; k++) {
-        const bl_device *d = p->devices[k];
+        bl_device *d = p->devices[k];
+        if (!bl_device_acquire(d)) continue;
         const int64_t own = c->e->tick - d->last_tick; /* -1 stands for none yet: older than the run */
         if (own > age) age = own;
         lost += !d->alive;
+        bl_device_release(d);
     }
     for (int64_t k = 0; k < p->age_count; k++)
         set_value(c, p->ages[2 * k], bl_time(c->e) - c->e->values[p->ages[2 * k + 1]], BL_FROM_WORKER);
@@ -199,7 +216,32 @@ static int64_t deadline_of(const bl_run_context *c, int64_t number) {
 
 static bool is_interrupted(const bl_run_context *c) {
     return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) ||
-           atomic_load_explicit(&c->p->pause, memory_order_relaxed);
+           atomic_load_explicit(&c->p->pause, memory_order_relaxed) || bl_is_latched(c->p);
+}
+
+/* --- Stalls --- */
+
+/* The watchdog expects the next report within its limit from `now` on. Before the first live values there is none. */
+static void report(bl_run_context *c, int64_t now) {
+    const int64_t due = c->armed && c->p->watchdog > 0 ? now + c->p->watchdog : 0;
+    bl_watchdog_report(c->watchdog, due);
+    bl_run_guard_report(c->p->guard, due);
+}
+
+/* Latches the run if `late` ns, of which the text says what they are, exceed max_stall. */
+static void judge_stall(bl_run_context *c, int64_t late, const char *what) {
+    if (!c->armed || c->p->max_stall <= 0 || late <= c->p->max_stall) return;
+    (void)bl_latch(c->p, BL_LATCH_STALL, "tick %lld %s %.3g s (max_stall %.3g s)", (long long)c->e->tick, what,
+                   1e-9 * (double)late, 1e-9 * (double)c->p->max_stall);
+}
+
+/* Right before values leave: they may have been computed before the process was stopped or the computer suspended. */
+static void judge_values(bl_run_context *c) {
+    if (bl_run_guard_has_tripped(c->p->guard))
+        (void)bl_latch(c->p, BL_LATCH_GUARD, "the guard has sent safe values before tick %lld", (long long)c->e->tick);
+    if (!c->armed || c->p->max_stall <= 0 || c->p->clock == BL_CLOCK_SCRIPT) return;
+    judge_stall(c, bl_clock_now() - c->time, "has values that are older than");
+    judge_stall(c, bl_clock_suspended() - c->suspended, "follows a suspension of the computer of");
 }
 
 /* False if something else came first. */
@@ -213,54 +255,72 @@ static bool wait_for_deadline(bl_run_context *c) {
     } else {
         for (int64_t now; (now = bl_clock_now()) + PATIENCE < deadline;) {
             if (is_interrupted(c)) return false;
+            report(c, now + PATIENCE);
             bl_clock_sleep_until(now + PATIENCE / 2);
         }
+        report(c, deadline);
         c->time = bl_clock_wait_until(deadline, p->spin);
     }
     c->lateness = c->time - deadline;
-    return true;
+    judge_stall(c, c->lateness, "began late by");
+    return !bl_is_latched(p);
 }
 
 /* The frame that is the tick. One with a later number belongs to a later tick: those before it are run with what there was. */
+static bool take_frame(bl_run_context *c) {
+    bl_device *d = c->pacer;
+    const int64_t frames = d->counts.frames, last = d->last_tick;
+    take_acquired(c, c->p->pacer, keep_from_device);
+    if (d->counts.frames == frames) {
+        enter_kept(c); /* that it is lost, perhaps */
+        return false;
+    }
+    const uint32_t jump = d->sequence - c->sequence;
+    c->held = c->in_step && c->life == d->epochs && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
+    c->sequence = d->sequence;
+    c->life = d->epochs;
+    c->in_step = true;
+    c->kept_for = c->e->tick + c->held;
+    if (c->held > 0) {
+        note_gap(c, BL_GAP_FRAMES, c->e->tick, c->kept_for - 1);
+        for (int64_t i = 0; i < c->kept_count; i++)
+            if (c->kept[i].slot == d->delay_slot && d->delay_slot >= 0) c->kept[i].value += (double)c->held;
+        d->last_tick = last;
+    }
+    return true;
+}
+
 static bool wait_for_frame(bl_run_context *c) {
     bl_device *d = c->pacer;
-    while (!is_interrupted(c) && c->p->end == BL_END_NONE) {
+    bool taken = false;
+    while (!taken && !is_interrupted(c) && c->p->end == BL_END_NONE) {
         const int64_t now = bl_clock_now();
+        report(c, now + PATIENCE);
+        if (!bl_device_acquire(d)) continue; /* the watchdog has: the run is latched */
         if (d->driver->wait) d->driver->wait(d, now + PATIENCE / 2);
         else bl_clock_sleep_until(now + 100000);
         c->time = bl_clock_now();
-        const int64_t frames = d->counts.frames, last = d->last_tick;
-        take_device(c, c->p->pacer, keep_from_device);
-        if (d->counts.frames == frames) {
-            enter_kept(c); /* that it is lost, perhaps */
-            continue;
-        }
-        const uint32_t jump = d->sequence - c->sequence;
-        c->held = c->in_step && c->life == d->epochs && jump >= 1 && jump <= LARGEST_JUMP ? (int64_t)jump - 1 : 0;
-        c->sequence = d->sequence;
-        c->life = d->epochs;
-        c->in_step = true;
-        c->kept_for = c->e->tick + c->held;
-        if (c->held > 0) {
-            note_gap(c, BL_GAP_FRAMES, c->e->tick, c->kept_for - 1);
-            for (int64_t i = 0; i < c->kept_count; i++)
-                if (c->kept[i].slot == d->delay_slot && d->delay_slot >= 0) c->kept[i].value += (double)c->held;
-            d->last_tick = last;
-        }
-        return true;
+        taken = take_frame(c);
+        bl_device_release(d);
+        judge_stall(c, c->time - now - PATIENCE, "waited longer for its frame than it should by");
     }
-    return false;
+    return taken && !bl_is_latched(c->p);
 }
 
 /* A tick that has to be run before the newest frame's, with what there was. */
 static void hold_frame(bl_run_context *c) {
     c->held--;
     c->from = c->p->pacer;
+    if (!bl_device_acquire(c->pacer)) return;
     if (c->pacer->age_slot >= 0) set_value(c, c->pacer->age_slot, (double)(c->e->tick - c->pacer->last_tick), c->from);
+    bl_device_release(c->pacer);
 }
 
 static void release_frame(bl_run_context *c) {
-    c->pacer->last_tick = c->e->tick;
+    if (bl_device_acquire(c->pacer)) {
+        c->pacer->last_tick = c->e->tick;
+        bl_device_release(c->pacer);
+    }
     c->kept_for = -1;
     enter_kept(c);
 }
@@ -283,13 +343,16 @@ static void note_overrun(bl_run_context *c, int64_t late) {
         return;
     }
     p->overruns++;
-    c->in_a_row++;
+    /* Every deadline that has passed counts: one long stall is many. Those that are not dropped count again when they come. */
+    const int64_t missed = 1 + (int64_t)((double)(late - 1) / c->period), in_a_row = c->in_a_row + missed;
+    c->in_a_row += p->overrun == BL_OVERRUN_SKIP ? missed : 1;
     const bool too_many = p->max_overruns >= 0 && p->overruns > p->max_overruns;
-    const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && c->in_a_row > p->max_consecutive_overruns;
+    const bool too_many_in_a_row = p->max_consecutive_overruns >= 0 && in_a_row > p->max_consecutive_overruns;
     if (too_many || too_many_in_a_row)
-        finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the deadline: overrun %lld%s, limit %lld",
-               (long long)tick, 1e-6 * (double)late, (long long)(too_many ? p->overruns : c->in_a_row),
-               too_many ? "" : " in a row", (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
+        finish(c, BL_END_OVERRUN, "tick %lld ended %.3g ms after the deadline: %s %lld%s, limit %lld", (long long)tick,
+               1e-6 * (double)late, too_many ? "overrun" : "missed deadline",
+               (long long)(too_many ? p->overruns : in_a_row), too_many ? "" : " in a row",
+               (long long)(too_many ? p->max_overruns : p->max_consecutive_overruns));
 }
 
 /* Which deadline is next, after a tick that ended at c->time + c->execution. */
@@ -312,8 +375,37 @@ static void choose_deadline(bl_run_context *c) {
 
 /* --- What leaves --- */
 
+/* Safe values to all devices, by this thread: the watchdog no longer sends any, but may still be sending one. */
 static void make_safe(bl_run_context *c) {
-    for (int32_t k = 0; k < c->p->device_count; k++) bl_device_make_safe(c->p->devices[k], c->e->tick);
+    bl_watchdog_attend(c->watchdog, true);
+    for (int32_t k = 0; k < c->p->device_count; k++) {
+        bl_device *d = c->p->devices[k];
+        while (!bl_device_acquire(d)) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE / 10);
+        bl_device_make_safe(d, c->e->tick);
+        bl_device_release(d);
+    }
+}
+
+/* Whether all devices have confirmed safe values, as far as they can. */
+static bool hear_devices(bl_run_context *c) {
+    bool settled = true;
+    for (int32_t k = 0; k < c->p->device_count; k++) {
+        bl_device *d = c->p->devices[k];
+        if (!bl_device_acquire(d)) return false;
+        bl_device_listen(d, bl_clock_now());
+        settled = bl_device_is_settled(d) && settled;
+        bl_device_release(d);
+    }
+    return settled;
+}
+
+static void end_safely(bl_run_context *c) {
+    if (c->p->device_count == 0) return;
+    const int64_t limit = bl_clock_now() + SAFE_LIMIT;
+    for (int round = 0; round < SAFE_ROUNDS || (!hear_devices(c) && bl_clock_now() < limit); round++) {
+        if (round > 0) bl_clock_sleep_until(bl_clock_now() + (round < SAFE_ROUNDS ? SAFE_PAUSE : LATER_SAFE_PAUSE));
+        make_safe(c);
+    }
 }
 
 static void push_row(bl_run_context *c) {
@@ -343,13 +435,22 @@ static void post_latest(const bl_run_context *c) {
     bl_mailbox_post(c->p->latest, c->p->frame);
 }
 
+/* Live values leave only here, and not from a latched run: see watchdog.h. */
 static void give_to_devices(bl_run_context *c) {
+    judge_values(c);
+    if (!c->armed) bl_run_guard_arm(c->p->guard, true);
     for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
         bl_device *d = c->p->devices[k];
-        if (bl_device_give(d, c->e->tick, c->e->values) == BL_OK) continue;
-        c->p->lost_device = k;
-        finish(c, BL_END_DEVICE, "%s", d->why);
+        if (!bl_device_acquire(d)) continue; /* by the watchdog */
+        if (bl_is_latched(c->p)) {
+            bl_device_make_safe(d, c->e->tick);
+        } else if (bl_device_give(d, c->e->tick, c->e->values) != BL_OK) {
+            c->p->lost_device = k;
+            finish(c, BL_END_DEVICE, "%s", d->why);
+        }
+        bl_device_release(d);
     }
+    c->armed = c->armed || c->p->device_count > 0;
 }
 
 /* --- The run --- */
@@ -357,6 +458,8 @@ static void give_to_devices(bl_run_context *c) {
 static int run_tick(bl_run_context *c) {
     const bool held = c->held > 0;
     c->started++;
+    bl_watchdog_set_tick(c->watchdog, c->e->tick);
+    report(c, c->time);
     for (int32_t k = 0; k < c->p->device_count; k++)
         if (c->p->devices[k] != c->pacer) take_device(c, k, enter_from_device);
     if (held) hold_frame(c);
@@ -386,21 +489,35 @@ static void end_tick(bl_run_context *c) {
     }
     c->execution = read_clock(c) - c->time;
     bl_histogram_add(&p->execution, c->execution);
+    judge_stall(c, c->execution, "took");
     if (p->clock != BL_CLOCK_WALL && p->clock != BL_CLOCK_SCRIPT) return;
     bl_histogram_add(&p->lateness, c->lateness);
     choose_deadline(c);
 }
 
-/* Pause: the diagram's time stops; devices are still received from, and are sent safe values. */
+/* Whether a run stands still: paused, or latched and not armed again. Who arms it again has seen the reason. */
+static bool stands_still(bl_run_context *c) {
+    bl_pace *p = c->p;
+    if (bl_is_latched(p) && atomic_exchange(&p->rearm, 0)) {
+        bl_run_guard_rearm(p->guard);
+        atomic_store(&p->latched, BL_LATCH_NONE);
+    }
+    return bl_is_latched(p) || atomic_load_explicit(&p->pause, memory_order_relaxed);
+}
+
+/* Pause or latch: the diagram's time stops; devices are still received from, and are sent safe values. */
 static void stand_still(bl_run_context *c) {
-    while (atomic_load_explicit(&c->p->pause, memory_order_relaxed) &&
-           !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) && c->p->end == BL_END_NONE) {
+    c->armed = false;
+    report(c, 0);
+    while (stands_still(c) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) && c->p->end == BL_END_NONE) {
         make_safe(c);
         c->time = read_clock(c);
         for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
         take_commands(c);
         bl_clock_sleep_until(bl_clock_now() + PATIENCE / 2);
     }
+    bl_watchdog_attend(c->watchdog, false);
+    c->suspended = bl_clock_suspended();
     const int64_t late = read_clock(c) - deadline_of(c, c->number);
     if (late > 0) c->origin += late;
     c->in_a_row = 0;
@@ -435,6 +552,9 @@ static void begin_run(bl_run_context *c) {
     p->lost_device = -1;
     p->why[0] = '\0';
     c->period = c->e->step / p->factor * 1e9;
+    c->suspended = bl_clock_suspended();
+    atomic_store(&p->latched, BL_LATCH_NONE);
+    atomic_store(&p->rearm, 0);
     c->kept_for = c->row_tick = -1;
     for (int k = 0; k < 3; k++) c->last_gap[k] = -1;
     c->origin = read_clock(c);
@@ -453,26 +573,40 @@ static void record_end(bl_run_context *c) {
     post_latest(c);
 }
 
+/* The reason is complete: another thread may have been about to write it. */
+static void end_latched(bl_run_context *c) {
+    while (atomic_load(&c->p->latched) == BL_LATCH_BEGUN) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE / 10);
+    finish(c, BL_END_OVERRUN, "%s", c->p->latch_why);
+}
+
 int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
     bl_run_context course = {.e = e, .p = pace}, *c = &course;
     int status = check_pace(e, pace);
     begin_run(c);
     handle_status(c, status);
+    if (status == BL_OK && !bl_watchdog_start(pace, &c->watchdog)) {
+        status = bl_fail(e, BL_ERROR_BLOCK, -1, "no thread is available for the watchdog");
+        handle_status(c, status);
+    }
     if (status == BL_OK && pace->clock == BL_CLOCK_DEVICE) c->pacer = pace->devices[pace->pacer];
     while (pace->end == BL_END_NONE) {
         if (ticks >= 0 && pace->done >= ticks) finish(c, BL_END_TIME, "the end time was reached");
-        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed)) finish(c, BL_END_CANCEL, "it was stopped");
-        else if (atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
+        else if (atomic_load_explicit(&pace->cancel, memory_order_relaxed))
+            finish(c, BL_END_CANCEL, "%s",
+                   atomic_load(&pace->signal) ? bl_signals_describe(atomic_load(&pace->signal)) : "it was stopped");
+        else if (bl_is_latched(pace) && pace->ends_if_latched) end_latched(c);
+        else if (bl_is_latched(pace) || atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
         else if (wait_for_tick(c)) {
             status = run_tick(c);
             handle_status(c, status);
             if (pace->end == BL_END_NONE) end_tick(c);
         }
     }
-    for (int round = 0; round < SAFE_ROUNDS && pace->device_count > 0; round++) {
-        if (round > 0) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE);
-        make_safe(c);
-    }
+    end_safely(c);
+    c->armed = false;
+    report(c, 0);
+    bl_run_guard_arm(c->p->guard, false);
+    bl_watchdog_stop(c->watchdog);
     if (pace->end != BL_END_ERROR) record_end(c);
     return status;
 }

@@ -83,6 +83,12 @@ typedef struct {
 
 enum { BL_NOTED = 1000 }; /* overruns and gaps that are listed; all are counted */
 
+/* Why a run is latched: it sends safe values and does not continue until it is armed again. BEGUN: another thread is
+   about to state the reason. TICK: the watchdog; STALL: max_stall; GUARD: the process outside; SIGNAL: the run ends. */
+enum { BL_LATCH_NONE, BL_LATCH_BEGUN, BL_LATCH_TICK, BL_LATCH_STALL, BL_LATCH_GUARD, BL_LATCH_SIGNAL };
+/* Signals that the watchdog handles. */
+enum { BL_SIGNAL_TERM = 1, BL_SIGNAL_INT = 2, BL_SIGNAL_HUP = 4, BL_SIGNAL_QUIT = 8, BL_SIGNAL_XCPU = 16 };
+
 typedef struct {
     /* Timing options. */
     int32_t clock;
@@ -96,17 +102,23 @@ typedef struct {
     int32_t device_count;
     int64_t warmup_ticks;              /* ticks at the start whose overruns do not count */
     int64_t max_overruns, max_consecutive_overruns; /* overruns; negative: any number */
+    int64_t watchdog; /* ns that a tick may take until the watchdog latches the run; 0: any */
+    int64_t
+        max_stall; /* ns that a tick may be late, and its values old, until they are not sent and the run is latched; 0: any */
+    int32_t ends_if_latched; /* the run ends instead */
+    int32_t signals; /* a set of BL_SIGNAL_ */
+    void *guard; /* a bl_run_guard; NULL: none */
 
     /* Inputs and outputs. Any pointer may be NULL. */
     bl_device **devices;
-    bl_pipe *commands;          /* bl_entry, from outside */
-    bl_pipe *input_log;           /* bl_entry, to outside */
-    bl_pipe *events;            /* bl_event, to outside */
-    bl_pipe *rows;              /* the tick and then pick_count values, as doubles */
+    bl_pipe *commands; /* bl_entry, from outside */
+    bl_pipe *input_log; /* bl_entry, to outside */
+    bl_pipe *events; /* bl_event, to outside */
+    bl_pipe *rows; /* the tick and then pick_count values, as doubles */
     const int64_t *pick;
     int64_t pick_count, every;
-    double *row;                /* room for 1 + pick_count values */
-    const bl_entry *replay;     /* in the order of ticks */
+    double *row; /* room for 1 + pick_count values */
+    const bl_entry *replay; /* in the order of ticks */
     int64_t replay_count;
     bl_mailbox *
         latest; /* the tick, then all values from slot `latest_first` on, up to the last signal, then the diagnostics */
@@ -116,7 +128,11 @@ typedef struct {
     const int64_t
         *ages; /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
     int64_t age_count;
-    atomic_int cancel, pause; /* flags set by other threads: end, pause */
+    atomic_int cancel, pause, rearm; /* flags set by other threads: end, pause, continue after a latch */
+    atomic_int latched; /* BL_LATCH_ */
+    atomic_int latches; /* how often */
+    atomic_int signal; /* that has ended the run */
+    char latch_why[192]; /* valid if latched is above BL_LATCH_BEGUN */
 
     /* Statistics. */
     int32_t end; /* BL_END_… */
@@ -130,8 +146,8 @@ typedef struct {
     char why[256];
 } bl_pace;
 
-/* Runs up to `ticks` ticks (negative: without end). Safe values are sent first, for any reason of the end. Returns the
-   status of the engine, which is BL_OK also if the clock or a device ended the run; see `end`. */
+/* Runs up to `ticks` ticks (negative: without end). Safe values are sent first, for any reason of the end, until the
+   devices have echoed them, are gone, or a quarter of a second has passed. Returns the status of the engine, which is BL_OK also if the clock or a device ended the run; see `end`. */
 BL_API int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace);
 
 #endif

@@ -74,6 +74,21 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
         "--warmup-ticks", type=int, help=("ticks at the start whose overruns are not counted")
     )
     parser.add_argument(
+        "--watchdog", type=float, metavar="S",
+        help="time that a tick may take until the run is latched in s (0: any)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-stall", type=float, metavar="S",
+        help="lateness that latches the run in s (0: any)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--on-trip", choices=("latch", "stop"), help="what follows a trip (default: latch)"
+    )
+    parser.add_argument(
+        "--guard", action="store_true", default=None,
+        help="let another process send safe values if this one dies",
+    )  # fmt: skip
+    parser.add_argument(
         "--spin", type=float, default=0.0, help=("time of busy waiting before each deadline in s")
     )
     parser.add_argument("--profile", action="store_true", help="measure the time of each block")
@@ -148,6 +163,10 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
         max_overruns=options.max_overruns,
         max_consecutive_overruns=options.max_consecutive_overruns,
         warmup_ticks=options.warmup_ticks,
+        watchdog=options.watchdog,
+        max_stall=options.max_stall,
+        on_trip=options.on_trip,
+        guard=options.guard,
         spin=options.spin,
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,

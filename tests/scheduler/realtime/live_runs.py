@@ -71,7 +71,11 @@ class FakeBinding:
     def __init__(self, plan, device, run):
         self.plan, self.run, self.closed = plan, run, False
         self.check = SimpleNamespace(replace={}, channel_maps=[])
-        self.devices = [SimpleNamespace(name="board", handle=device.handle, counts={"frames": 3})]
+        self.devices = [
+            SimpleNamespace(
+                name="board", handle=device.handle, counts={"frames": 3}, is_confirmed=False
+            )
+        ]
 
     def describe(self):
         return {"devices": {"board": {}}}

@@ -74,9 +74,11 @@ def model(policy, wake, execution, ticks, warmup_ticks, max_overruns, consecutiv
             continue
         if tick >= warmup_ticks:
             overruns.append(tick)
-            row += 1
-            if 0 <= max_overruns < len(overruns) or 0 <= consecutive_overruns_allowed < row:
+            missed = -(-(now - following) // PERIOD)  # deadlines before its end
+            too_many = 0 <= consecutive_overruns_allowed < row + missed
+            if 0 <= max_overruns < len(overruns) or too_many:
                 return late, overruns, skipped, END_OVERRUN
+            row += missed if policy == "skip" else 1
         if policy == "slip":
             origin += now - following
         if policy == "skip":
@@ -400,7 +402,7 @@ class FakeDevice:
         calls = {
             name: kind(getattr(self, name))
             for name, kind, *_ in contract.bl_driver._fields_
-            if name != "name"
+            if name not in ("name", "share")
         }
         self.driver = contract.bl_driver(b"fake", **calls)
         self.handle = lib.bl_device_open(ctypes.byref(self.driver), None, b"fake", 1, 1)
@@ -504,7 +506,7 @@ def test_a_frame_is_used_at_the_tick_it_comes_for_and_answered_at_its_end():
     assert rows[:5, 2].tolist() == [0, 0, 1, 0, 1]
     ticks = [(sequence, value) for sequence, value, flags in device.sent if not flags]
     assert ticks == [(1, 2.0), (2, 4.0), (3, 4.0), (4, 8.0), (5, 8.0)]
-    assert device.safe_sent == [-7.0] * 3
+    assert set(device.safe_sent) == {-7.0} and len(device.safe_sent) >= 3
     assert replay_device(input_log, 5).tobytes() == rows.tobytes()
 
 
@@ -534,7 +536,7 @@ def test_whatever_a_device_ends_the_run_with_safe_values_are_the_last_sent(frame
     pace, rows, input_log, device, status = run_device(frames, 20, **options)
     assert status == 0 and pace.end == END_DEVICE and words in pace.reason
     if words != "disconnected":
-        assert device.safe_sent == [-7.0] * 3
+        assert set(device.safe_sent) == {-7.0} and len(device.safe_sent) >= 3
         assert all(flags & SAFE_FLAG for _, _, flags in device.sent[-3:])
     sequences = [sequence for sequence, _, _ in device.sent]
     assert sequences == sorted(set(sequences)), "an old number would not be believed"
@@ -609,5 +611,5 @@ def test_cancel_and_pause():
         pace.cancel = 1
         runner.join()
     assert pace.end == END_CANCEL
-    assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG] * 3
+    assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG | contract.BL_SEND_AGAIN] * 3
     assert pace.clock == CLOCK_WALL

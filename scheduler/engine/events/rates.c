@@ -69,7 +69,8 @@ int bl_cross_rated(bl_engine *e, double t, bool is_ready) {
 bool bl_can_predict(bl_engine *e, double h) {
     double *doubt = &e->open[BL_OPEN_DOUBT]; /* may come from a deserialized state */
     *doubt = *doubt > 0.0 && *doubt <= (double)RATE_PATIENCE ? *doubt - 1.0 : 0.0;
-    return *doubt == 0.0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows && !bl_has_solver_memory(e);
+    return *doubt == 0.0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows && !bl_has_solver_memory(e) &&
+           !e->multirate;
 }
 
 /* Adds `weight` times the inputs to `values`, or to zeros. */

@@ -25,6 +25,7 @@ from ..engine._engine import Instance
 from . import _rewrite as rewrite
 from ._flatten import FlatBlock, FlatDiagram, flatten
 from ._model import Model, Outline
+from ._multirate import find_multirate_problems
 from ._order import order_outputs
 from ._port_types import resolve_ports
 from ._rates import resolve_rates
@@ -231,6 +232,7 @@ def _analyze(flat: FlatDiagram, settings: Settings) -> Encoder:
         if isinstance(item.block, NativeBlock | PythonBlock):
             continue
         problems.append(f"`{item.path}` ({item.block}) is neither native nor a PythonBlock.")
+    problems += find_multirate_problems(flat, settings)
     couplings, exchanges = find_couplings(
         flat, rates, order, ports, settings.coupling, settings.estimate > 0, problems
     )

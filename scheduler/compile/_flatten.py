@@ -11,7 +11,7 @@ from ...blocks.basic.routing._bus import Bus, BusSelector, BusType
 from ...blocks.core._block import AbstractBlock
 from ...blocks.core._ports import Port, PortRef, Rate, main_output
 from ...blocks.core._units import Unit
-from ...errors import DiagramError
+from ...errors import DiagramError, name_list
 from ._buses import (
     Element,
     expand_ports,
@@ -131,6 +131,16 @@ class FlatCoupling:
 
 
 @dataclass(frozen=True, slots=True)
+class FlatSubsteps:
+    """A number of substeps by `Diagram.integrate` for blocks."""
+
+    substeps: int
+    blocks: tuple[int, ...]
+    scope: str
+    """As of `FlatCoupling`."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlatDiagram:
     """A diagram without subsystems. It is immutable: `rewrite` makes others from it."""
 
@@ -142,6 +152,7 @@ class FlatDiagram:
     borders: tuple[Border, ...] = ()
     groups: tuple[Group, ...] = ()
     couplings: tuple[FlatCoupling, ...] = ()
+    substeps: tuple[FlatSubsteps, ...] = ()
     bonds: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = ()
     """Names of power bonds, with their two inputs as (block, port)."""
     rerouted: Mapping[str, str] = field(default_factory=lambda: _NONE)
@@ -163,6 +174,7 @@ class _Draft:
     borders: list[Border] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     couplings: list[FlatCoupling] = field(default_factory=list)
+    substeps: list[FlatSubsteps] = field(default_factory=list)
     bonds: list[tuple[str, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     buses: dict[str, Source] = field(default_factory=dict)
 
@@ -392,6 +404,15 @@ def flatten(diagram: Diagram) -> FlatDiagram:
         for blocks, how in scope.diagram.couplings:
             numbers = tuple(n for block in blocks for n in _inside(scope, block))
             flat.couplings.append(FlatCoupling(how, numbers, scope.prefix))
+        for named, count in scope.diagram.substeps:
+            numbers = tuple(n for block in named for n in _integrated_inside(scope, block))
+            flat.substeps.append(FlatSubsteps(count, numbers, scope.prefix))
+            if not numbers:
+                paths = name_list(scope.prefix + scope.diagram.names[block] for block in named)
+                flat.problems.append(
+                    f"d.integrate({paths}, substeps={count}) has nothing to integrate: no block "
+                    f"there has continuous states."
+                )
         for name, ends in scope.diagram.bonds.items():
             for end in ends:
                 if end.block not in scope.numbers:
@@ -424,6 +445,7 @@ def flatten(diagram: Diagram) -> FlatDiagram:
         borders=tuple(flat.borders),
         groups=tuple(flat.groups),
         couplings=tuple(flat.couplings),
+        substeps=tuple(flat.substeps),
         bonds=tuple(flat.bonds),
         buses=tuple(flat.buses.items()),
     )
@@ -470,6 +492,15 @@ def _inside(scope: _Scope, block: AbstractBlock) -> list[int]:
         if part.has_internal_solver or part in inner.inner
         for n in _inside(inner, part)
     ]
+
+
+def _integrated_inside(scope: _Scope, block: AbstractBlock) -> list[int]:
+    """Return the number of a block with continuous states, or of all in a subsystem."""
+    if not isinstance(block, Subsystem):
+        continuous = getattr(block, "states", 0) != 0 and not block.has_internal_solver
+        return [scope.numbers[block]] if continuous else []
+    inner = scope.inner[block]
+    return [n for part in inner.diagram.names for n in _integrated_inside(inner, part)]
 
 
 def _key_of(scope: _Scope, block: Inport) -> tuple[AbstractBlock, int]:

@@ -250,6 +250,7 @@ def _replace_subsystem(flat: FlatDiagram, group: Group, other: AbstractBlock) ->
         groups=tuple(g for g in flat.groups if g is not group and not g.path.startswith(inside)),
         buses=tuple(item for item in flat.buses if not item[0].startswith(inside)),
         couplings=tuple(c for c in flat.couplings if not c.scope.startswith(inside)),
+        substeps=tuple(c for c in flat.substeps if not c.scope.startswith(inside)),
         bonds=tuple(
             bond
             for bond in flat.bonds
@@ -342,6 +343,10 @@ def _rebuild(
         couplings=tuple(
             replace(c, blocks=tuple(dict.fromkeys(numbers[n] for n in c.blocks if n in numbers)))
             for c in flat.couplings
+        ),
+        substeps=tuple(
+            replace(c, blocks=tuple(dict.fromkeys(numbers[n] for n in c.blocks if n in numbers)))
+            for c in flat.substeps
         ),
         bonds=tuple(
             (name, (numbers[a[0]], a[1]), (numbers[b[0]], b[1])) for name, a, b in flat.bonds

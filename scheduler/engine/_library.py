@@ -140,6 +140,11 @@ def kernel_crossings(
     return int(count), bool(apart.value)
 
 
+def kernel_needs_rates(kernel: str) -> bool:
+    """Return whether crossing functions of a kernel depend on rates of change of its inputs."""
+    return bool(library().bl_kernel_needs_rates(kernel.encode()))
+
+
 def _make_shape(
     inputs: Sequence[int],
     outputs: Sequence[int],

@@ -92,6 +92,8 @@ typedef struct {
 BL_API int bl_kernel_sizes(const char *kernel, const bl_shape *shape, int64_t *memory, int64_t *scratch);
 /* How many zero-crossing functions it has, and whether it evaluates them apart from its outputs: 0 if there is no such kernel. */
 BL_API int32_t bl_kernel_crossings(const char *kernel, const bl_shape *shape, int32_t *apart);
+/* Whether its crossing functions depend on rates of change of its inputs. */
+BL_API int bl_kernel_needs_rates(const char *kernel);
 
 /* The function that runs blocks which live outside the engine (Python). */
 BL_API void bl_set_host(bl_engine *e, bl_host_call call);

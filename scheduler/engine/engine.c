@@ -235,10 +235,10 @@ int bl_evaluate_stage(bl_engine *e, double t) {
     return bl_run_minor(e, &e->stage_program, t);
 }
 
-int bl_evaluate_derivatives(bl_engine *e, double t) {
-    for (int64_t s = 0; s < e->derivatives.segment_count; s++) {
-        const bl_segment *segment = &e->derivatives.segments[s];
-        const bl_call *calls = e->derivatives.calls + segment->first;
+int bl_run_derivatives(bl_engine *e, const bl_calls *derivatives, double t) {
+    for (int64_t s = 0; s < derivatives->segment_count; s++) {
+        const bl_segment *segment = &derivatives->segments[s];
+        const bl_call *calls = derivatives->calls + segment->first;
         if (bl_active(e, segment->guard)) {
             const int status = run_calls(e, calls, segment->count, t);
             if (status != BL_OK) return status;
@@ -249,6 +249,8 @@ int bl_evaluate_derivatives(bl_engine *e, double t) {
     }
     return BL_OK;
 }
+
+int bl_evaluate_derivatives(bl_engine *e, double t) { return bl_run_derivatives(e, &e->derivatives, t); }
 
 int bl_derivatives(bl_engine *e, double *dx) {
     int status = bl_outputs(e);

@@ -251,6 +251,7 @@ struct bl_engine {
     int64_t max_steps, max_events; /* in a tick */
     bool locates; /* whether events are located within a tick */
     struct bl_jacobian *jacobian; /* of implicit solvers: solvers/jacobian.c */
+    struct bl_multirate *multirate; /* how a part of the states takes substeps: solvers/multirate.c; NULL: none does */
     struct bl_strings *strings; /* between FMUs, NULL if there are none: strings.c */
     uint64_t plan_hash;
     int32_t kinds; /* BL_OFFERS_… */
@@ -363,6 +364,7 @@ struct bl_engine {
 typedef struct bl_probe bl_probe;
 typedef struct bl_ode bl_ode;
 typedef struct bl_jacobian bl_jacobian;
+typedef struct bl_multirate bl_multirate;
 
 /* Derivatives of the real inputs: for the next bl_run_to, and du/dt at the present time. Each has one value per input. */
 enum { BL_INPUT_DERIVATIVE_FIRST, BL_INPUT_DERIVATIVE_SECOND, BL_INPUT_DERIVATIVE_NOW, BL_INPUT_DERIVATIVES };
@@ -402,6 +404,8 @@ int bl_evaluate_minor(bl_engine *e, double t);
 /* The same in a stage of a step: only what may have changed since its start. */
 int bl_evaluate_stage(bl_engine *e, double t);
 int bl_evaluate_derivatives(bl_engine *e, double t);
+/* The same for some of the blocks. */
+int bl_run_derivatives(bl_engine *e, const bl_calls *derivatives, double t);
 /* Outputs at t as they are within a tick, where discrete ones hold; leaves outputs to be evaluated again. */
 int bl_evaluate_held(bl_engine *e, double t);
 int bl_fail(bl_engine *e, int status, int32_t block, const char *format, ...) BL_FORMAT(4);
@@ -518,6 +522,9 @@ bool bl_prediction_holds(bl_engine *e, double t, double h);
 void bl_take_back_prediction(bl_engine *e, bool resolves);
 /* In between: adds the inputs of these blocks at a stage to their weighted mean at a part of the step. */
 void bl_note_inputs(bl_engine *e, double part, double weight);
+/* substeps.c: the part of a multirate step from t over h, taken already, at whose end a crossing function of fast states is first negative;
+   1: none is within the step. x and crossing functions stay those at its end. */
+int bl_scan_substeps(bl_engine *e, double t, double h, double *part);
 /* stages.c: marks the blocks that `stage_program` calls; of a loop, all or none. */
 int bl_find_stage_blocks(bl_engine *e, bool *needed);
 /* plan.c: zeros that bl_close frees; NULL if there is no memory. */

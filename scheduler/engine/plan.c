@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/engine/solvers/multirate.h"
 #include "scheduler/engine/solvers/solver.h"
 
 typedef struct {
@@ -1033,17 +1034,14 @@ static int load_events(bl_loader *l) {
     return BL_OK;
 }
 
-/* The entries of section MINR whose blocks change while a step is integrated. */
-static int load_stages(bl_loader *l) {
-    bl_engine *e = l->e;
+/* The entries of a section whose blocks change while a step is integrated, those that are `needed`. */
+static int load_stage_entries(bl_loader *l, const char *tag, const bool *needed, bl_program *program) {
+    const bl_engine *e = l->e;
     const int32_t *entries = NULL;
     int32_t *kept = NULL;
     int64_t n = 0, count = 0;
-    bool *needed = NULL;
-    TRY(find_section(l, "MINR", 4, &entries, &n));
+    TRY(find_section(l, tag, 4, &entries, &n));
     TRY(allocate(l, n, sizeof(int32_t), &kept));
-    TRY(allocate(l, e->block_count, sizeof(bool), &needed));
-    if (bl_find_stage_blocks(e, needed) != BL_OK) return BL_ERROR_MEMORY;
     for (int64_t k = 0; k < n / 2; k++) {
         const int32_t type = entries[2 * k], index = entries[2 * k + 1];
         const bl_calls *body = type == ENTRY_LOOP ? &e->loops[index].body : NULL;
@@ -1051,7 +1049,162 @@ static int load_stages(bl_loader *l) {
         kept[2 * count] = type;
         kept[2 * count++ + 1] = index;
     }
-    return load_entries(l, kept, count, PROGRAM_MINOR, &e->stage_program);
+    return load_entries(l, kept, count, PROGRAM_MINOR, program);
+}
+
+/* Which states are fast: sections FAST, the number of substeps and the fast blocks, and FPRG and SPRG, the programs that lead to the
+   derivatives of both parts. */
+static int load_parts(bl_loader *l, const int32_t *fast, int64_t count, const bool *needed) {
+    bl_engine *e = l->e;
+    bl_multirate *m = e->multirate;
+    bool *is_fast = NULL, *moves = NULL; /* of each block, of each state */
+    TRY(allocate(l, e->block_count, sizeof(bool), &is_fast));
+    TRY(allocate(l, e->layout.states, sizeof(bool), &moves));
+    TRY(allocate(l, e->layout.states, sizeof(int32_t), &m->slow_states));
+    TRY(allocate(l, e->layout.states, sizeof(int32_t), &m->fast_states));
+    TRY(allocate_calls(l, &m->slow.derivatives, e->block_count));
+    TRY(allocate_calls(l, &m->fast.derivatives, e->block_count));
+    for (int64_t k = 0; k < count; k++) {
+        REQUIRE(fast[k] >= 0 && fast[k] < e->block_count && !is_fast[fast[k]], "substeps are taken by no block");
+        const bl_block *b = &e->blocks[fast[k]];
+        REQUIRE(b->x_count > 0 && e->kernels[fast[k]]->derivative, "substeps are taken by a block without states");
+        is_fast[fast[k]] = true;
+        for (int32_t i = 0; i < b->x_count; i++) moves[b->x - e->x + i] = true;
+    }
+    for (int64_t c = 0; c < e->derivatives.call_count; c++) {
+        const bl_call *call = &e->derivatives.calls[c];
+        bl_part *part = is_fast[call->block->index] ? &m->fast : &m->slow;
+        add_call(e, &part->derivatives, call->block->index, call->run, false);
+    }
+    for (int64_t i = 0; i < e->layout.states; i++) {
+        if (moves[i]) m->fast_states[m->fast_count++] = (int32_t)i;
+        else m->slow_states[m->slow_count++] = (int32_t)i;
+    }
+    TRY(load_program(l, "FPRG", PROGRAM_MINOR, &m->fast.program));
+    TRY(load_program(l, "SPRG", PROGRAM_MINOR, &m->slow.program));
+    TRY(load_stage_entries(l, "FPRG", needed, &m->fast.stage_program));
+    return load_stage_entries(l, "SPRG", needed, &m->slow.stage_program);
+}
+
+/* Section SAMP: calls of the slow blocks whose outputs are interpolated. Sections FCRO and FEVT: the program that leads to crossing functions
+   of fast states, and the blocks that have them. */
+static int load_border(bl_loader *l) {
+    bl_engine *e = l->e;
+    bl_multirate *m = e->multirate;
+    const int32_t *blocks = NULL;
+    int64_t n = 0;
+    TRY(load_program(l, "SAMP", PROGRAM_MINOR, &m->sampling));
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) TRY(allocate(l, m->sample_width, sizeof(double *), &m->samples));
+        m->sample_width = 0;
+        for (int64_t c = 0; c < m->sampling.calls.call_count; c++) {
+            const bl_block *b = m->sampling.calls.calls[c].block;
+            for (int32_t k = 0; k < b->y_count; k++) {
+                for (int32_t i = 0; i < b->y_width[k] && pass == 1; i++) m->samples[m->sample_width + i] = b->y[k] + i;
+                m->sample_width += b->y_width[k];
+                REQUIRE(m->sample_width <= LARGEST_VALUES, "it asks for too much memory");
+            }
+        }
+    }
+    if (e->crossing_count == 0) return BL_OK;
+    TRY(load_program(l, "FCRO", PROGRAM_MINOR, &m->crossing_program));
+    TRY(find_section(l, "FEVT", 4, &blocks, &n));
+    TRY(allocate(l, n, sizeof(bl_block *), &m->located));
+    for (int64_t k = 0; k < n; k++) {
+        REQUIRE(blocks[k] >= 0 && blocks[k] < e->block_count, "events are located of no block");
+        const bl_kernel *kernel = e->kernels[blocks[k]];
+        REQUIRE(!kernel->input_rates, "events of the fast part depend on rates of change");
+        if (e->blocks[blocks[k]].modes.mode) m->located[m->located_count++] = &e->blocks[blocks[k]];
+    }
+    return BL_OK;
+}
+
+/* Section DRIV: pairs of a slow block and one of its inputs, which depends on fast states; those of a block follow one another. */
+static int load_driven(bl_loader *l) {
+    bl_engine *e = l->e;
+    bl_multirate *m = e->multirate;
+    const int32_t *pairs = NULL;
+    int64_t n = 0, width = 0, room = 0;
+    int32_t *readings = NULL;
+    TRY(find_section(l, "DRIV", 4, &pairs, &n));
+    REQUIRE(n % 2 == 0, "the table of driven blocks is ragged");
+    for (int64_t k = 0; k < n / 2; k++) {
+        const int32_t block = pairs[2 * k], port = pairs[2 * k + 1];
+        REQUIRE(block >= 0 && block < e->block_count && e->kernels[block]->derivative && e->kernels[block]->output &&
+                    e->blocks[block].x_count > 0 && port >= 0 && port < e->blocks[block].u_count,
+                "no input is driven");
+        REQUIRE(e->blocks[block].u[port] >= e->signals &&
+                    e->blocks[block].u[port] + e->blocks[block].u_width[port] <= e->signals + e->layout.signals,
+                "a driven input is no signal");
+        width += e->blocks[block].u_width[port];
+        REQUIRE(width <= LARGEST_VALUES, "it asks for too much memory");
+    }
+    TRY(allocate(l, width, sizeof(double *), &m->readings));
+    TRY(allocate(l, width, sizeof(int32_t), &readings));
+    TRY(allocate(l, n / 2, sizeof(bl_driven), &m->driven));
+    for (int64_t k = 0; k < n / 2; k++) {
+        const bl_block *b = &e->blocks[pairs[2 * k]];
+        bl_driven *driven = m->driven_count > 0 ? &m->driven[m->driven_count - 1] : NULL;
+        if (!driven || driven->block != b) {
+            driven = &m->driven[m->driven_count++];
+            *driven =
+                (bl_driven){.block = &e->blocks[pairs[2 * k]], .readings = readings + m->reading_count, .sample = -1};
+        }
+        for (int32_t i = 0; i < b->u_width[pairs[2 * k + 1]]; i++) {
+            readings[m->reading_count] = (int32_t)m->reading_count;
+            m->readings[m->reading_count++] = b->u[pairs[2 * k + 1]] + i;
+            driven->count++;
+        }
+    }
+    for (int64_t d = 0; d < m->driven_count; d++) {
+        bl_driven *driven = &m->driven[d];
+        int64_t at = 0;
+        for (int64_t c = 0; c < m->sampling.calls.call_count; c++) {
+            const bl_block *b = m->sampling.calls.calls[c].block;
+            if (b == driven->block) driven->sample = at;
+            for (int32_t k = 0; k < b->y_count; k++) at += b->y_width[k];
+        }
+        for (int32_t k = 0; k < driven->block->y_count; k++) driven->width += driven->block->y_width[k];
+        if (driven->sample >= 0) m->samples_change = true;
+        else driven->width = 0;
+        const int64_t size = driven->count * (driven->block->x_count + 3 * driven->width);
+        room += size;
+        REQUIRE(size <= LARGEST_VALUES && room <= LARGEST_VALUES, "it asks for too much memory");
+        TRY(allocate(l, size, sizeof(double), &driven->gains));
+        driven->start = driven->gains + driven->count * (int64_t)driven->block->x_count;
+        driven->middle = driven->start + driven->count * driven->width;
+        driven->end = driven->middle + driven->count * driven->width;
+    }
+    return BL_OK;
+}
+
+static int load_multirate(bl_loader *l, const bool *needed) {
+    enum { LARGEST_SUBSTEPS = 100000 };
+    bl_engine *e = l->e;
+    const int32_t *fast = NULL;
+    int64_t n = 0;
+    TRY(find_section(l, "FAST", 4, &fast, &n));
+    if (n == 0) return BL_OK;
+    REQUIRE(bl_can_multirate(e), "its solver takes no substeps");
+    REQUIRE(n >= 2 && fast[0] >= 1 && fast[0] <= LARGEST_SUBSTEPS, "it has no number of substeps");
+    TRY(allocate(l, 1, sizeof(bl_multirate), &e->multirate));
+    e->multirate->substeps = fast[0];
+    TRY(load_parts(l, fast + 1, n - 1, needed));
+    TRY(load_border(l));
+    TRY(load_driven(l));
+    const int64_t nodes = bl_multirate_nodes(e);
+    REQUIRE(bl_multirate_scratch(e) <= LARGEST_VALUES && nodes <= LARGEST_VALUES, "it asks for too much memory");
+    TRY(allocate(l, bl_multirate_scratch(e), sizeof(double), &e->multirate->work));
+    return allocate(l, nodes, sizeof(double), &e->multirate->nodes);
+}
+
+static int load_stages(bl_loader *l) {
+    bl_engine *e = l->e;
+    bool *needed = NULL;
+    TRY(allocate(l, e->block_count, sizeof(bool), &needed));
+    if (bl_find_stage_blocks(e, needed) != BL_OK) return BL_ERROR_MEMORY;
+    TRY(load_stage_entries(l, "MINR", needed, &e->stage_program));
+    return load_multirate(l, needed);
 }
 
 /* Room for the events of a tick: those that are located, and those that blocks with an internal solver note. */

@@ -57,3 +57,8 @@ int32_t bl_kernel_crossings(const char *kernel, const bl_shape *shape, int32_t *
     *apart = found->crossings != NULL;
     return found->crossing_count(&block);
 }
+
+int bl_kernel_needs_rates(const char *kernel) {
+    const bl_kernel *found = bl_find_kernel(kernel);
+    return found && found->input_rates;
+}

@@ -43,6 +43,10 @@ Array = npt.NDArray[np.float64]
 def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
     """Warn of blocks that would run badly with their step, or with the diagram's solver."""
     steps = [max(rate.period, 1) * model.step for rate in model.rates]
+    if model.multirate:
+        for number, item in enumerate(model.flat.blocks):
+            if item.path in model.multirate["blocks"]:
+                steps[number] /= model.multirate["substeps"]
     control = np.frombuffer(model.sections["SOLV"], dtype="<f8")
     solver = "" if control[contract.BL_CONTROL_RELATIVE] > 0.0 else model.solver
     texts = [

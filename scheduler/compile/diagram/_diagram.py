@@ -31,6 +31,7 @@ from ._boundary import Inport, Outport
 from ._solver_options import (
     MAX_EVENTS,
     MAX_STEPS,
+    MAX_SUBSTEPS,
     SOLVERS,
     StepControl,
     Tolerance,
@@ -148,6 +149,8 @@ class Diagram:
         )
         self.couplings: list[tuple[tuple[AbstractBlock, ...], Coupling]] = []
         """Options set by `couple` for certain blocks; `coupling` applies to all others."""
+        self.substeps: list[tuple[tuple[AbstractBlock, ...], int]] = []
+        """Numbers of substeps set by `integrate` for certain blocks."""
         self.bonds: dict[str, tuple[PortRef, PortRef]] = {}
 
     @property
@@ -392,11 +395,51 @@ class Diagram:
         if not blocks:
             self.coupling = how
             return
+        self.couplings.append((self._find_blocks(blocks), how))
+
+    def integrate(self, *blocks: AbstractBlock | str, substeps: int) -> None:
+        """Integrate the states of fast blocks with several substeps in each step.
+
+        The other states keep the step of the diagram. Both parts are integrated with a multirate
+        method (MRI-GARK) of the order of the solver, which must be ``"rk4"``, ``"rk3"``, ``"heun"``
+        or ``"euler"`` with fixed steps: the slow blocks are evaluated once in each stage of a step,
+        five times for ``"rk4"``, whatever the number of substeps. Under error control the
+        setting has no effect: the solver chooses its steps.
+
+        Parameters
+        ----------
+        blocks
+            Blocks with continuous states, or subsystems that contain any. All blocks that are
+            named so in a diagram and its subsystems form one fast part, with the largest of
+            their numbers of substeps.
+        substeps
+            Number of substeps in a step, from 2 to 100000. It is rounded up to a whole number in
+            each stage, of which ``"rk4"`` has 5, ``"rk3"`` 3, ``"heun"`` 2 and ``"euler"`` 1.
+
+        Examples
+        --------
+        >>> d.integrate(circuit, substeps=20)
+        """
+        if not blocks:
+            raise DiagramError(
+                "integrate requires the fast blocks: d.integrate(circuit, substeps=20)."
+            )
+        if (
+            not isinstance(substeps, int)
+            or isinstance(substeps, bool)
+            or not 2 <= substeps <= MAX_SUBSTEPS
+        ):
+            raise DiagramError(
+                f"substeps is a whole number from 2 to {MAX_SUBSTEPS}, got {substeps!r}."
+            )
+        self.substeps.append((self._find_blocks(blocks), substeps))
+
+    def _find_blocks(self, blocks: Sequence[AbstractBlock | str]) -> tuple[AbstractBlock, ...]:
         named = tuple(self[block] if isinstance(block, str) else block for block in blocks)
         for block in named:
             if block not in self.names:
                 raise DiagramError(f"{block} is not in {self.name!r} yet: add it first.")
-        self.couplings.append((named, how))
+        return named
 
     def power_bond(self, effort: Endpoint, flow: Endpoint, name: str | None = None) -> None:
         """Declare two inputs whose product is the power that passes between two blocks.

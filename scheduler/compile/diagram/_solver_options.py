@@ -25,6 +25,8 @@ ADAPTIVE = ("dopri5", "radau5")
 """Solvers that choose their steps if a tolerance is given."""
 EVENTS = ("locate", "tick")
 MAX_EVENTS, MAX_STEPS = 32, 10_000
+MAX_SUBSTEPS = 100_000
+"""Most substeps of fast blocks in a tick."""
 
 Tolerance = float | tuple[float, float]
 """The relative tolerance, or the relative and the absolute one."""

@@ -152,6 +152,13 @@ class AbstractDescribed(ABC):
         return tuple(self.meta.get("couplings", ()))
 
     @property
+    def multirate(self) -> Mapping[str, Any]:
+        """The blocks that take substeps, how many, and the slow blocks whose outputs they read
+        interpolated; empty if no block does."""
+        found: Mapping[str, Any] = self.meta.get("multirate", {})
+        return found
+
+    @property
     def exchanges(self) -> tuple[Mapping[str, Any], ...]:
         """The powers between blocks that exchange held signals once a step."""
         return tuple(self.meta.get("exchanges", ()))

@@ -6,6 +6,7 @@ The tables are those of ``plan.c``; the numbers of their fields come from there.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,12 @@ from ....blocks.core._vectors import make_record
 from ....blocks.external._external_block import ExternalBlock
 from ....blocks.external._python import PythonBlock
 from ....errors import DiagramError
-from ...engine._library import contract, kernel_crossings, kernel_sizes
+from ...engine._library import contract, kernel_crossings, kernel_needs_rates, kernel_sizes
 from ...results._coupling_report import ARRAY_COUNT, BOND_SIZE, HEAD_SIZE
 from .._derived import derive_value
 from .._flatten import FlatDiagram, Source
 from .._model import Model
+from .._multirate import find_partition
 from .._order import Order, find_minor_blocks, find_sources_of
 from .._port_types import PortTypes, ResolvedPorts
 from .._rates import CONSTANT, CONTINUOUS, Ticks, find_flowing
@@ -81,6 +83,10 @@ class Encoder:
         self.input_firsts: list[int] = []
         self._lay_out()
         self._write_blocks()
+        self.partition = find_partition(
+            flat, rates, order.loops, settings, lambda n: self.state_slots[n][1] > 0
+        )
+        self._refuse_fast_rates()
         if self.problems:
             raise DiagramError(self.problems)
 
@@ -125,6 +131,7 @@ class Encoder:
             "MINR": np.array(self._program(minor=True), dtype="<i4").ravel(),
             "VARS": np.array(variables, dtype="<i4"),
             **self._event_tables(),
+            **self._multirate_tables(),
         }
         if self.solver in IMPLICIT and self.state_count:
             pattern = find_pattern(self.flat, self.ports, self.rates, self.order, self.state_slots)
@@ -549,14 +556,27 @@ class Encoder:
         """Return the blocks whose events are located, and what their crossing functions need."""
         if self.settings.control.events != "locate" or self.state_count == 0:
             return {}
-        involved = self._minor_blocks() | {
+        involved = self._eventful_blocks()
+        seeds, apart = self._located_blocks(involved)
+        needed = find_sources_of(self.flat, self.rates, seeds, apart, self.order.loops)
+        return {
+            "EVNT": np.array(sorted(involved), dtype="<i4"),
+            "CROS": np.array(self._entries(needed), dtype="<i4").ravel(),
+        }
+
+    def _eventful_blocks(self) -> set[int]:
+        """Return the blocks that run between ticks."""
+        return self._minor_blocks() | {
             n
             for n, (_, states) in enumerate(self.state_slots)
             if states and self.rates[n] == CONTINUOUS
         }
+
+    def _located_blocks(self, among: Iterable[int]) -> tuple[set[int], set[int]]:
+        """Return the blocks with crossing functions: with their outputs, and apart from them."""
         seeds: set[int] = set()
         apart: set[int] = set()
-        for number in involved:
+        for number in among:
             block = self.flat.blocks[number].block
             if not isinstance(block, NativeBlock):
                 continue
@@ -564,11 +584,39 @@ class Encoder:
             count, is_apart = kernel_crossings(block.kernel, **shape)
             if count:
                 (apart if is_apart else seeds).add(number)
-        needed = find_sources_of(self.flat, self.rates, seeds, apart, self.order.loops)
-        return {
-            "EVNT": np.array(sorted(involved), dtype="<i4"),
-            "CROS": np.array(self._entries(needed), dtype="<i4").ravel(),
+        return seeds, apart
+
+    def _refuse_fast_rates(self) -> None:
+        """Refuse events that depend on rates of change of fast signals: they are not located."""
+        if self.partition is None or self.settings.control.events != "locate":
+            return
+        for number in sorted(self.partition.moved & self._eventful_blocks()):
+            item = self.flat.blocks[number]
+            if isinstance(item.block, NativeBlock) and kernel_needs_rates(item.block.kernel):
+                self.problems.append(
+                    f"`{item.path}` ({item.block}) depends on states that take substeps, and its "
+                    f"events on rates of change: they are not located within a step. Leave "
+                    f"these states out of d.integrate, or use events='tick'."
+                )
+
+    def _multirate_tables(self) -> dict[str, Any]:
+        """Return the fast part, and the programs of both parts."""
+        part = self.partition
+        if part is None:
+            return {}
+        tables: dict[str, Any] = {
+            "FAST": [part.substeps, *sorted(part.fast)],
+            "FPRG": self._entries(set(part.calls)),
+            "SPRG": self._entries(set(part.slow_calls)),
+            "SAMP": [(_ENTRIES["call"], number) for number in sorted(part.sampled)],
+            "DRIV": part.driven,
         }
+        if self.settings.control.events == "locate":
+            seeds, apart = self._located_blocks(part.moved & self._eventful_blocks())
+            needed = find_sources_of(self.flat, self.rates, seeds, apart, self.order.loops)
+            tables["FEVT"] = sorted(seeds | apart)
+            tables["FCRO"] = self._entries(needed)
+        return {tag: np.array(table, dtype="<i4").ravel() for tag, table in tables.items()}
 
     def _minor_blocks(self) -> set[int]:
         derivatives = {n for n, (_, states) in enumerate(self.state_slots) if states}

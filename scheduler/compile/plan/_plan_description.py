@@ -115,6 +115,13 @@ class Describer:
                 self._describe_coupling(n, item, memory)
                 for n, item in enumerate(self.layout.couplings)
             ]
+        part = self.layout.partition
+        if part is not None:
+            described["multirate"] = {
+                "substeps": part.substeps,
+                "blocks": [self.flat.blocks[n].path for n in sorted(part.fast)],
+                "interpolated": [self.flat.blocks[n].path for n in sorted(part.sampled)],
+            }
         if self.layout.exchanges:
             memory = len(self.layout.tables.parameters)
             memory += self.layout.signal_count + self.layout.state_count

@@ -48,11 +48,24 @@ def report_plan(plan: AbstractDescribed) -> str:
             )
         if "states" in set(item["members"]) - {block.path for block in plan.blocks}:
             lines.append("events of continuous blocks happen at ticks: their states are coupled")
+    if plan.multirate:
+        lines += ["", *_multirate(plan)]
     for title, ports in (("inputs", plan.inputs), ("outputs", plan.outputs)):
         if ports:
             named = ", ".join(f"{p.path} [{p.unit or '?'}]" for p in ports.values())
             lines += ["", f"{title}: {named}"]
     return "\n".join(lines)
+
+
+def _multirate(plan: AbstractDescribed) -> list[str]:
+    part = plan.multirate
+    substeps = part["substeps"]
+    lines = [
+        f"{substeps} substeps of {plan.step / substeps:g} s in a step: " + ", ".join(part["blocks"])
+    ]
+    if part["interpolated"]:
+        lines.append("read interpolated by these: " + ", ".join(part["interpolated"]))
+    return lines
 
 
 def _outputs(block: BlockInfo) -> str:

@@ -128,13 +128,18 @@ static bl_reach judge_crossings(const bl_engine *e) {
 }
 
 /* The end of a bracket of the first crossing between the parts `a` and `b` of the step of length h from t, into *part; x and
-   crossing functions are those there, and before, crossing functions are those at b. */
+   crossing functions are those there, and before, crossing functions are those at b; of a multirate step, those at its end. */
 static int locate_crossing(bl_engine *e, double t, double h, double a, double b, double *part) {
     const size_t size = (size_t)e->crossing_count * sizeof(double);
     double *at_a = e->crossing_a, *at_b = e->crossing_b;
     bl_bracket r = bl_bracket_open(a, b, fmax(EVENT_BRACKET * fmin(1.0, e->step / h), 0x1p-51));
     memcpy(at_b, e->crossing, size);
     int status = bl_complete_interpolant(e, t, h);
+    if (status == BL_OK && e->multirate && b < 1.0) {
+        bl_interpolate(e, h, b, e->x);
+        status = evaluate_crossings(e, t + b * h);
+        memcpy(at_b, e->crossing, size);
+    }
     if (status == BL_OK) {
         bl_interpolate(e, h, r.a, e->x);
         status = evaluate_crossings(e, t + r.a * h);
@@ -491,7 +496,7 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bo
         }
         const double instant = e->instant - t < horizon - slack && !e->frozen ? e->instant - t : INFINITY;
         const double limit = smaller(smaller(horizon, instant) - done, longest);
-        double taken = 0.0, part = 1.0;
+        double taken = 0.0, part = 1.0, searched = 1.0;
         bl_end end = END_PLAIN;
         if (tried > 0.0) taken = tried;
         else status = try_event_step(e, now, limit, is_ready, &taken);
@@ -508,6 +513,11 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bo
         }
         if (status != BL_OK) break;
         if (e->crossing_count > 0 && !e->frozen) reach = judge_crossings(e);
+        if (e->multirate && !e->frozen && reach != NOT_FINITE) {
+            status = bl_scan_substeps(e, now, taken, &searched);
+            if (status != BL_OK) break;
+            if (searched < 1.0) reach = BEYOND;
+        }
         if (reach == NOT_FINITE) {
             memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
             bl_restart_solver(e); /* which has accepted the step */
@@ -532,7 +542,7 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bo
         }
         longest = is_shortened ? smaller(2.0 * taken, ceiling) : ceiling;
         if (reach == BEYOND) {
-            status = locate_crossing(e, now, taken, 0.0, 1.0, &part);
+            status = locate_crossing(e, now, taken, 0.0, searched, &part);
             end = END_EVENT;
         } else if (taken >= instant - done) {
             end = END_INSTANT;
@@ -622,7 +632,9 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     if (e->apart_count > 0) bl_clear_inactive(e);
     e->decision = BL_KEEP;
     if (status == BL_OK) status = try_event_step(e, t, h, false, &taken);
-    if (status == BL_OK && (taken < h || judge_crossings(e) != WITHIN))
+    double searched = 1.0;
+    if (status == BL_OK && e->multirate) status = bl_scan_substeps(e, t, taken, &searched);
+    if (status == BL_OK && (taken < h || searched < 1.0 || judge_crossings(e) != WITHIN))
         return integrate_in_steps(e, t, h, taken, false);
     bl_expect_jump(e);
     const int settled = status == BL_OK && e->settling_count > 0 ? settle_at_stop(e, find_end(e, t, h)) : status;

@@ -81,7 +81,7 @@ bool bl_checks_inputs(bl_engine *e) {
 
 bool bl_can_predict(bl_engine *e, double h) {
     return e->open[BL_OPEN_DOUBT] == 0.0 && h >= e->step * (1.0 - BL_GRID_TOLERANCE) && !e->follows &&
-           !bl_has_solver_memory(e);
+           !bl_has_solver_memory(e) && !e->multirate;
 }
 
 int bl_predict_modes(bl_engine *e, double t) {

@@ -33,6 +33,12 @@ static const bl_tableau TABLEAUS[] = {
                    {0, 0, 1.0, 0, 0, 0}},
 };
 
+int bl_stage_count(int32_t solver) { return TABLEAUS[solver].stages; }
+const double *bl_stage_weights(int32_t solver, int s) {
+    return s < TABLEAUS[solver].stages ? TABLEAUS[solver].a[s] : TABLEAUS[solver].b;
+}
+double bl_stage_time(int32_t solver, int s) { return TABLEAUS[solver].c[s]; }
+
 int bl_integrate_explicit(bl_engine *e, double t, double h) {
     const bl_tableau *table = &TABLEAUS[e->solver];
     const int64_t n = e->layout.states;

@@ -1,4 +1,5 @@
 /* The interface of the solvers: which method runs, its memory, its dense output. */
+#include "scheduler/engine/solvers/multirate.h"
 #include "scheduler/engine/solvers/solver.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ int bl_integrate(bl_engine *e, double t, double h) {
     int status = BL_OK;
     if (e->solver == BL_RADAU5) status = bl_integrate_radau5(e, t, h);
     else if (bl_is_implicit(e)) status = bl_integrate_implicit(e, t, h);
+    else if (e->multirate) status = bl_integrate_multirate(e, t, h);
     else status = bl_integrate_explicit(e, t, h);
     if (status == BL_OK) bl_count(e, BL_SOLVER_STEPS);
     return status;
@@ -89,11 +91,17 @@ int bl_complete_interpolant(bl_engine *e, double t, double h) {
     if (e->solver == BL_EULER || e->solver == BL_BACKWARD_EULER) bl_fill_hermite(e, start, NULL, NULL, h);
     else if (e->solver == BL_DOPRI5) bl_fill_dopri5(e, start, start + n, e->dx, h);
     else bl_fill_hermite(e, start, start + n, e->dx, h);
-    return BL_OK;
+    return e->multirate ? bl_complete_multirate(e, t, h) : BL_OK;
+}
+
+double bl_dense_value(const bl_engine *e, int64_t state, double theta) {
+    const int64_t n = e->layout.states;
+    const double *dense = bl_dense(e) + state, rest = 1.0 - theta;
+    return dense[BL_DENSE_START * n] +
+           theta * (dense[BL_DENSE_RISE * n] + rest * (dense[BL_DENSE_BEND * n] + theta * dense[BL_DENSE_TWIST * n]));
 }
 
 void bl_interpolate(const bl_engine *e, double h, double theta, double *x) {
-    (void)h;
     const int64_t n = e->layout.states;
     const double *dense = bl_dense(e), *start = dense + BL_DENSE_START * n, *rise = dense + BL_DENSE_RISE * n,
                  *bend = dense + BL_DENSE_BEND * n, *twist = dense + BL_DENSE_TWIST * n,
@@ -101,6 +109,7 @@ void bl_interpolate(const bl_engine *e, double h, double theta, double *x) {
     if (theta <= 0.0) memcpy(x, start, (size_t)n * sizeof(double));
     else if (theta >= 1.0) memcpy(x, dense + BL_DENSE_END * n, (size_t)n * sizeof(double));
     else if (e->solver == BL_RADAU5) bl_interpolate_radau5(dense, n, theta, x);
+    else if (e->multirate) bl_interpolate_multirate(e, h, theta, x);
     else
         for (int64_t i = 0; i < n; i++)
             x[i] = start[i] + theta * (rise[i] + rest * (bend[i] + theta * (twist[i] + rest * last[i])));

@@ -103,6 +103,14 @@ int bl_step_fixed_radau5(bl_engine *e, double t, double limit, double *taken);
 int bl_step_radau5(bl_engine *e, double t, double limit, double *taken);
 void bl_interpolate_radau5(const double *dense, int64_t n, double theta, double *x);
 
+/* explicit.c: stages of a method; the weights of the slopes so far that lead to stage s, or to the end of the step; the time of a stage. */
+int bl_stage_count(int32_t solver);
+const double *bl_stage_weights(int32_t solver, int s);
+double bl_stage_time(int32_t solver, int s);
+
+/* A state at the part `theta` of the last step, by the cubic between its ends. */
+double bl_dense_value(const bl_engine *e, int64_t state, double theta);
+
 /* jacobian.c: where df/dx may have entries, how columns are differentiated together, and the structure of its factors. */
 typedef enum { BL_NO_JACOBIAN, BL_NEW_JACOBIAN, BL_OLD_JACOBIAN, BL_STALE_JACOBIAN } bl_jacobian_age;
 struct bl_jacobian {

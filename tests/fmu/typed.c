@@ -2,6 +2,7 @@
  * misbehave. It writes its life to the file that its parameter `diary` names, one call on each line. Compiled with
  *
  *   -DFAULTY_STATES         fmi3GetFMUState crashes
+ *   -DUPDATES               each step calls the importer's callback for intermediate updates
  *   -DENVIRONMENT=...       that pointer is passed to the logger instead of the environment
  *   -DWITHOUT_INT8          it has no function for Int8
  *   -DVERSION=...           it reports that version of FMI */
@@ -82,6 +83,7 @@ typedef struct {
     size_t blob_size;
     bool events, early;
     void *environment;
+    void (*update)(void *, double, bool, bool, bool, bool, bool *, double *);
     void (*log)(void *, int, const char *, const char *);
 } instance;
 
@@ -109,8 +111,9 @@ API const char *fmi3GetVersion(void) { return VERSION; }
 
 API void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *path, bool visible, bool logging,
                                       bool events, bool early, const unsigned *r, size_t count, void *environment,
-                                      void (*log)(void *, int, const char *, const char *), void *update) {
-    (void)name, (void)visible, (void)logging, (void)r, (void)count, (void)update;
+                                      void (*log)(void *, int, const char *, const char *),
+                                      void (*update)(void *, double, bool, bool, bool, bool, bool *, double *)) {
+    (void)name, (void)visible, (void)logging, (void)r, (void)count;
     if (strcmp(token, "{typed}") != 0 || path[0] != '/' || path[strlen(path) - 1] != '/') {
         log(environment, ERROR, "error", path);
         return NULL;
@@ -119,6 +122,7 @@ API void *fmi3InstantiateCoSimulation(const char *name, const char *token, const
     i->events = events;
     i->early = early;
     i->environment = environment;
+    i->update = update;
     i->log = log;
     i->v.u = 0.5;
     i->v.k = 2.0;
@@ -341,6 +345,12 @@ API int fmi3DoStep(void *c, double t, double h, bool no_return, bool *event, boo
         return ERROR;
     }
     if (i->v.next < t + h - 1e-9 && i->events) return i->log(ENVIRONMENT(i), ERROR, "error", "past its event"), ERROR;
+#ifdef UPDATES /* whether there is a callback or not */
+    bool requested = true;
+    double until = -1.0;
+    i->update(i->environment, t + 0.5 * h, true, true, false, i->early, &requested, &until);
+    note(i, requested ? "update requests an early return" : "update");
+#endif
     const bool due = t + h > i->v.at - 1e-9;
     *event = *end = *early = false;
     if (i->v.trouble == TOO_LONG && h > i->v.at) return DISCARD;

@@ -138,6 +138,16 @@ static void note_message(fmi3InstanceEnvironment environment, fmi3Status status,
     bl_fmu_note_message(environment, (int)status, category, message, NULL);
 }
 
+/* An FMU may call this within a step, and some do so without a look at whether it is NULL. Nothing is exchanged there: inputs keep their
+   values, and the step goes on. */
+static void decline_update(fmi3InstanceEnvironment environment, fmi3Float64 time, fmi3Boolean sets, fmi3Boolean gets,
+                           fmi3Boolean is_finished, fmi3Boolean can_return, fmi3Boolean *requested,
+                           fmi3Float64 *return_time) {
+    (void)environment, (void)sets, (void)gets, (void)is_finished, (void)can_return;
+    if (requested) *requested = fmi3False;
+    if (return_time) *return_time = time;
+}
+
 /* ---- the life of an instance */
 
 static void instantiate(bl_fmu_host *f, int listening) {
@@ -147,8 +157,9 @@ static void instantiate(bl_fmu_host *f, int listening) {
         return;
     }
     const int events = (f->flags & HOST_HAS_EVENTS) != 0;
-    f->component = calls_of(f)->InstantiateCoSimulation(f->name, f->guid, f->resources, false, listening != 0,
-                                                        events != 0, events != 0, NULL, 0, f, note_message, NULL);
+    f->component =
+        calls_of(f)->InstantiateCoSimulation(f->name, f->guid, f->resources, false, listening != 0, events != 0,
+                                             events != 0, NULL, 0, f, note_message, decline_update);
 }
 
 static void free_instance(bl_fmu_host *f) { calls_of(f)->FreeInstance(f->component); }

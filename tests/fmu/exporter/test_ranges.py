@@ -75,7 +75,7 @@ def make_limited() -> Diagram:
     adc = d.add(ADC(8, range=(-4.0, 4.0), period=2e-3), "adc", u=u)
     pulse = d.add(Pulse(4e-3, 0.5, kind="boolean"), "pulse")
     count = d.add(Counter(lower=0, upper=5), "count", u=pulse)
-    outputs = {
+    outputs: dict[str, Any] = {
         "limit_": limit, "pair_": pair, "pid_": pid["y"], "code": adc["code"], "count_": count
     }  # fmt: skip
     for name, port in outputs.items():

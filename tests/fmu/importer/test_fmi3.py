@@ -456,6 +456,16 @@ def test_no_state_is_saved_that_nobody_asked_for(tmp_path):
     assert run(path, outputs=["x"], inputs=[])["f"][-1] > 0.0
 
 
+def test_intermediate_updates_are_declined(typed, tmp_path):
+    """An FMU that calls the callback, whether there is one or not, runs as it does without."""
+    path, diary = make_typed(tmp_path / "t.fmu", flags=("-DUPDATES",)), tmp_path / "diary"
+    chosen = {"inputs": ["u"], "outputs": ["x"]}
+    found = run(path, 0.02, parameters={"diary": str(diary)}, **chosen)
+    assert calls(diary).count("update") == 2
+    assert "update requests an early return" not in calls(diary)
+    np.testing.assert_array_equal(found["f"], run(typed, 0.02, **chosen)["f"])
+
+
 @pytest.mark.parametrize("environment", ["NULL", "((void *)0x1234)", "(i)"])
 def test_a_message_with_a_wrong_environment_is_kept_all_the_same(tmp_path, environment):
     path = make_typed(tmp_path / "t.fmu", flags=(f"-DENVIRONMENT(i)={environment}",))

@@ -90,7 +90,7 @@ def open_fmu(folder: Path, diagram: Diagram, clocks: bool = True, **options: Any
     return Unpacked3(path, folder / name)
 
 
-class Clocked(Instance3):
+class Clocked(Instance3):  # type: ignore[misc]
     """An instance whose clocks are activated as its description says."""
 
     def __init__(self, fmu: Unpacked3, **options: Any) -> None:

@@ -51,7 +51,7 @@ def open_fmu(folder: Path, diagram: Diagram | None = None, **options: Any) -> Un
     return Unpacked3(path, folder / "x")
 
 
-class Updated(Instance3):
+class Updated(Instance3):  # type: ignore[misc]
     """An instance that notes its callbacks, and calls a function in each."""
 
     def __init__(self, fmu: Unpacked3, act: Callable[..., Any] | None = None, **more: Any) -> None:
@@ -240,7 +240,7 @@ def test_events_and_stops_end_the_step_as_without_updates(tmp_path: Path) -> Non
         assert instance.call("fmi3EnterStepMode") == OK
     results = []
     for instance in (one, other):
-        rows = []
+        rows: list[Any] = []
         while not rows or not rows[-1][2]:
             rows.append((*instance.step(0.02), *instance.get("x_")))
             if rows[-1][1]:

@@ -31,14 +31,26 @@ def explain_growth(instance: Instance) -> str:
             again.values[:parameters] = instance.values[:parameters]
             again.touch()
             again.initialize()
-            jacobian = _differentiate(again, states)
+            jacobian = differentiate(again, states)
     except BiellaError:
         return ""
     if not np.isfinite(jacobian).all():
         return ""
     eigenvalues = np.linalg.eigvals(jacobian)
     limit, growth = find_largest_step(eigenvalues, solver), float(eigenvalues.real.max())
-    if plan.step > limit * (1.0 + 1e-6):
+    if plan.multirate:
+        substeps = int(plan.multirate["substeps"])
+        substep = plan.step / substeps
+        if substep > limit * (1.0 + 1e-6):
+            fastest = float(np.abs(eigenvalues).max())
+            return (
+                f" The likely cause is the substeps: at the start the fastest eigenvalue is |λ| = "
+                f"{fastest:.3g} 1/s, for which `{solver}` is stable with substeps of up to "
+                f"{limit:.3g} s, not {substep:.3g} s. Use substeps="
+                f"{int(np.ceil(plan.step / limit))} or more in d.integrate, if the block that has "
+                f"this eigenvalue is named there."
+            )
+    elif plan.step > limit * (1.0 + 1e-6):
         fastest = float(np.abs(eigenvalues).max())
         return (
             f" The likely cause is the step: at the start the fastest eigenvalue is |λ| = "
@@ -54,7 +66,8 @@ def explain_growth(instance: Instance) -> str:
     return ""
 
 
-def _differentiate(run: Instance, states: int) -> np.ndarray:
+def differentiate(run: Instance, states: int) -> np.ndarray:
+    """Return the Jacobian of the derivatives of all states, by differences."""
     columns = []
     for n in range(states):
         kept, state_derivatives = float(run.states[n]), []

@@ -948,6 +948,10 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
         yield f"solver {solver}", oscillator(solver)
     for solver in SOLVERS:
         yield f"events {solver}", switching(solver, max_events=4)
+    for solver in ("euler", "heun", "rk3", "rk4"):
+        fast = switching(solver, max_events=4)
+        fast.integrate("v", "sub", substeps=7)
+        yield f"substeps {solver}", fast
     for solver in ("dopri5", "radau5"):
         yield f"error control {solver}", oscillator(solver, tolerance=1e-6)
         yield f"events under error control {solver}", switching(solver, tolerance=(1e-5, 1e-7))

@@ -135,6 +135,7 @@ def add_commands(commands: Any) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from ..scheduler.run._preflight import TICKS, warn_of_unstable_coupling
+    from ..scheduler.run._substeps import suggest_substeps
 
     plan = load_diagram(options.file).compile()
     warn_of_unstable_coupling(plan, TICKS)
@@ -142,6 +143,9 @@ def _check(options: argparse.Namespace) -> None:
         print_json(_describe(plan))
     else:
         print(plan.report())
+        suggestion = suggest_substeps(plan)
+        if suggestion:
+            print(f"\ncould take substeps: {suggestion}")
 
 
 def _describe(plan: Any) -> dict[str, Any]:

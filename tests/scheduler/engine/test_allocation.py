@@ -110,11 +110,19 @@ def coupled(**options):
     d.chain(plant, d.add(Expression("-30 * u", unit="N"), "spring"), plant["push.force.x"])
     return d
 
+def substeps(**options):
+    d = relay(**options)
+    d.add(Integrator(), "slow", u=d.add(Expression("sin(u) + 0.1 * v"), "f", u="x"))
+    d.connect("slow", "f.v")
+    d.integrate("x", substeps=10)
+    return d
+
 found = {}
 for name, diagram in {
     "events": relay(solver="rk4"),
     "events, dopri5": relay(solver="dopri5", tolerance=1e-8),
     "events, radau5": relay(solver="radau5", tolerance=1e-8),
+    "substeps, events": substeps(solver="rk4"),
     "stiff, radau5": stiff(solver="radau5", tolerance=1e-6),
     "stiff, dopri5": stiff(solver="dopri5", tolerance=1e-4),
     "sparse, radau5": line(solver="radau5", tolerance=1e-6),

@@ -54,6 +54,17 @@ def test_the_step_is_the_cause_from_the_limit_of_the_solver_on(gain, told):
     assert ("cause is the step" in explain(feedback(gain))) == told
 
 
+def test_substeps_that_are_too_long_are_the_cause():
+    """rk4 is stable for real λ h ≥ -2.785: 36 substeps are needed."""
+    d = feedback(-1e4)
+    d.add(Integrator(), "slow", u="x")
+    d.integrate("x", substeps=10)
+    with pytest.raises(BlockError, match=r"cause is the substeps.* not 0\.001 s.*substeps=36 or"):
+        simulate(d, 20.0)
+    d.integrate("x", substeps=40)
+    assert explain(d) == ""
+
+
 def test_without_states_or_growth_there_is_nothing_to_explain():
     empty = Diagram("none")
     empty.add(Constant(2.0))

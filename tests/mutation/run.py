@@ -117,7 +117,7 @@ class Tree:
             command, cwd=self.root, env=self.environment(), capture_output=True, text=True
         )
         named = [
-            line.split()[1]
+            line.partition(" ")[2].split(" - ")[0]  # a name may have spaces
             for line in run.stdout.splitlines()
             if line.startswith(("FAILED ", "ERROR "))
         ]

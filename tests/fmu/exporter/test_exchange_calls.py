@@ -14,8 +14,18 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
-from biella import Diagram
-from biella.blocks import Compare, Constant, Convert, Gain, Integrator, Sum
+from biella import Diagram, simulate
+from biella.blocks import (
+    Compare,
+    Constant,
+    Convert,
+    Expression,
+    Gain,
+    Integrator,
+    Relay,
+    StateMachine,
+    Sum,
+)
 
 from .exchange_models import (
     make_ball,
@@ -714,3 +724,41 @@ def test_derivatives_of_states_have_no_derivatives_in_time(tmp_path: Path, versi
     with pytest.raises(FMICallException):
         derive("der(states.x.x)")
     fmu.freeInstance()
+
+
+def make_counting() -> Diagram:
+    """n grows by 1 at each tick of 0.1 s, in a machine with located guards; a relay keeps n > 2.5.
+
+    x' = n, and y' is 1 where the relay is on.
+    """
+    machine = StateMachine(inputs=["x"], outputs=["n"], continuous=True)
+    only = machine.state("only", during={"n": "n + 1"})
+    machine.transition(only, only, when="x > 1e9")
+    d = Diagram("counting", step=0.1)
+    x = d.add(Integrator(), "x")
+    real = d.add(Expression("1*n"), "real")
+    d.chain(d.add(machine, "machine", x=x)["n"], real, x)
+    d.chain(real, d.add(Relay(2.5, -1.0), "relay"), d.add(Integrator(), "y"))
+    d.output("rate", real)
+    d.output("on", d["relay"])
+    return d
+
+
+def test_what_a_machine_changes_at_ticks_is_held_while_a_tool_integrates(open_tool: Open) -> None:
+    """Between two ticks, and in the event at one, n is that of the tick, as in a run."""
+    result = simulate(make_counting(), 0.4)
+    assert list(np.diff(result["real"])) == [1, 1, 1, 1]
+    assert list(np.diff(result["relay"])).count(1) == 1
+    tool = open_tool(make_counting())
+    tool.start()
+    for tick in range(4):
+        expected = [result["real"][tick], result["relay"][tick]]
+        for part in (0.03, 0.07, 0.05):
+            tool.fmu.setTime(0.1 * tick + part)
+            tool.states = np.array([0.1 * tick, 0.0])
+            assert sorted(tool.derivatives) == sorted(expected)
+            assert tool.read("rate", "on") == expected
+        tool.fmu.setTime(0.1 * (tick + 1))
+        tool.fmu.enterEventMode()
+        tool.take_event()
+        tool.fmu.enterContinuousTimeMode()

@@ -348,12 +348,12 @@ static int fail_jammed_friction(const bl_block *b, const mb_view *m, int32_t num
     force_name(m, number, name);
     return bl_log_error(
         b,
-        "friction `%s`, with that of the other joints at rest, has no solution at t = %.9g s: no combination of joints "
-        "that "
-        "stick and joints that slide is consistent, because reactions grow with friction. Rigid bodies do not "
-        "determine "
-        "the motion (the paradox of Painlevé). Take smaller coefficients, a longer bearing or guide, or a "
-        "smoothing_speed.",
+        "friction `%s`, with that of the other joints at rest, has no unique solution at t = %.9g s: no combination of "
+        "joints that stick and joints that slide is consistent, or reactions grow with friction so that there are "
+        "several "
+        "(the paradox of Painlevé). Rigid bodies do not determine the motion. Take smaller coefficients, a longer "
+        "bearing "
+        "or guide, or a smoothing_speed.",
         name, t);
 }
 

@@ -367,6 +367,29 @@ def test_a_guide_brakes_itself_up_to_the_paradox_of_painleve(make):
 
 
 @pytest.mark.parametrize("make", [diagram_of, internal])
+def test_joints_at_rest_that_have_no_unique_way_to_slide_end_the_run(make):
+    """Pulled in the axis of its guide, with the center of mass off it, beyond F_x = static F_y.
+
+    N = F_y + 2 arm |F_x - μ N| / L: with 2 μ arm / L > 1 a slider that moves is accelerated, by
+    N = (F_y + 2 arm F_x / L) / (1 + 2 μ arm / L), or else braked: both satisfy the equations.
+    """
+    for mu, unique in ((0.3, True), (0.4, False)):
+        s = guide(0.3, mu, 0.0)
+        s.force("pull", cast(Joint, s["slide"]), "100*t")
+        d = make(s, ["rub.load", "slide.speed"])
+        if unique:
+            result = simulate(d, 0.1)
+            pull = 100 * result.t[-1]
+            load = (10 + 2 * 0.3 * pull / 0.2) / (1 + 2 * mu * 0.3 / 0.2)
+            assert result["plant.rub.load"][-1] == pytest.approx(load, rel=1e-9)
+        else:
+            with pytest.raises(
+                BlockError, match=r"friction `rub`.*has no unique solution at t = 0\.04"
+            ):
+                simulate(d, 0.1)
+
+
+@pytest.mark.parametrize("make", [diagram_of, internal])
 def test_a_guide_that_locks_itself_sticks_at_any_load(make):
     """Pushed at the end of a long arm: F ≤ μ 2 F arm / L for μ ≥ L / (2 arm)."""
     for mu, sticks in ((0.34, True), (0.33, False)):

@@ -18,6 +18,7 @@ from ...scheduler.engine._engine import OK, Instance
 from ...scheduler.engine._library import contract, library
 from ..standards._terminal_ports import TerminalBlock
 from ._archive import Folder, find_binary, require_single_instance
+from ._clocks import Clock, active_clocks, encode_clocks
 from ._interface import Description, Interface
 from ._kinds import interface_of
 from ._options import Options
@@ -91,23 +92,36 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
         )
         for group in self.interface.inputs:
             for s in group.scalars:
-                numbers += self._records(s, int(group.name in direct), is_input=True)
+                is_direct = int(group.name in direct)
+                numbers += self._records(s, is_direct, is_input=True, is_port=True)
         for group in self.interface.outputs:
             for s in group.scalars:
-                numbers += self._records(s)
+                numbers += self._records(s, is_port=True)
         for s in self._settable():
             always = contract.HOST_ALWAYS if s.name in self.interface.given else 0
             numbers += self._records(s, contract.HOST_STRUCTURAL if _is_structural(s) else always)
-        return numbers
+        return numbers + encode_clocks(
+            self._clocks(), [*self.interface.inputs, *self.interface.outputs]
+        )
+
+    def _clocks(self) -> list[Clock]:
+        """Return the clocks that the engine activates or looks at."""
+        label = self.description.archive.path.name
+        used = self.options.event_mode
+        return active_clocks(self.description.clocks.values(), label) if used else []
 
     def _settable(self) -> list[Scalar]:
         return [s for group in self.interface.parameters for s in group.scalars]
 
-    def _records(self, scalar: Scalar, *more: int, is_input: bool = False) -> list[int]:
+    def _records(
+        self, scalar: Scalar, *more: int, is_input: bool = False, is_port: bool = False
+    ) -> list[int]:
         """Return the records of a variable, one for each of its values."""
         otherwise = contract.HOST_INT64 if self.is_fmi3 else contract.HOST_INTEGER
         kind = HOST_TYPES.get(scalar.fmi_type, otherwise)  # otherwise an enumeration
-        if is_input and self._is_discrete(scalar):
+        if is_port and scalar.clocks:
+            kind |= contract.HOST_CLOCKED
+        elif is_input and self._is_discrete(scalar):
             kind |= contract.HOST_DISCRETE
         first = [_signed(scalar.reference), kind, *more]
         following = [first[0], kind | contract.HOST_CONTINUES, *more]
@@ -117,7 +131,8 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
     def value_names(self) -> list[str]:
         """The names of all values, in the order of the records."""
         groups = [*self.interface.inputs, *self.interface.outputs, *self.interface.parameters]
-        return [name for group in groups for s in group.scalars for name in s.element_names]
+        names = [name for group in groups for s in group.scalars for name in s.element_names]
+        return [*names, *(clock.name for clock in self._clocks())]
 
     def _can_roll_back(self) -> bool:
         return self.can_save

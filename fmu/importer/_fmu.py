@@ -132,7 +132,12 @@ def Fmu(
     exchanges = backend == "engine" and is_exchange(description)
     if exchanges:
         check_exchange(description, period, substeps, isolate)
-    interface, input_values = choose_interface(description, inputs, outputs, parameters or {})
+    if backend == "engine":
+        check_runnable(description)
+    activates = backend == "engine" and options.event_mode
+    interface, input_values = choose_interface(
+        description, inputs, outputs, parameters or {}, activates
+    )
     interface = override_feedthrough(interface, description, feedthrough)
     block: AbstractBlock
     if backend == "fmpy":
@@ -144,7 +149,6 @@ def Fmu(
 
         block = PyfmiFmu(description, interface, input_values, options)
     else:
-        check_runnable(description)
         if exchanges:
             return ExchangeFmu(description, interface, input_values, options)
         block = EngineFmu(description, interface, input_values, options)

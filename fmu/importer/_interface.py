@@ -20,6 +20,7 @@ from ...blocks.core._ports import Parameter, Port, parameter
 from ...blocks.core._units import BASE_UNITS, Unit, UnitError, parse_unit
 from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
 from ._archive import Archive, find_binary
+from ._clocks import Clock, active_clocks, list_clocks
 from ._variables import (
     LARGEST_ARRAY,
     REAL,
@@ -60,6 +61,11 @@ class Description:
     def has_clocks(self) -> bool:
         """Whether it has variables of type Clock."""
         return any(what == "Clock" for _, what in self.others.values())
+
+    @property
+    def clocks(self) -> Mapping[str, Clock]:
+        """Its clocks, by name."""
+        return list_clocks(self.model)
 
     @property
     def step_size(self) -> float | None:
@@ -478,8 +484,11 @@ def choose_interface(
     inputs: Sequence[str] | None,
     outputs: Sequence[str] | None,
     given: Mapping[str, Any],
+    activates: bool = False,
 ) -> tuple[Interface, dict[str, list[float]]]:
     """Return what a block shows, and the values given for inputs.
+
+    `activates`: whether clocks of the FMU are activated.
 
     Raises
     ------
@@ -501,9 +510,11 @@ def choose_interface(
         if outputs is None
         else _pick(label, "output", outputs, all_outputs, scalars, others=True)
     )
-    _reject_clocked(label, [*chosen_in, *chosen_out])
+    active = {c.name for c in active_clocks(description.clocks.values(), label)}
+    active = active if activates else set()
+    _reject_clocked(description, [*chosen_in, *chosen_out], active)
     _reject_repeated(label, chosen_in)
-    _warn_of_left_out(description, inputs is None, outputs is None)
+    _warn_of_left_out(description, inputs is None, outputs is None, active)
     numbers = [
         s
         for s in usable
@@ -555,15 +566,30 @@ def choose_interface(
     ), input_values
 
 
-def _reject_clocked(label: str, groups: Sequence[Group]) -> None:
-    clocked = [(s.name, s.clocks[0]) for group in groups for s in group.scalars if s.clocks]
-    if clocked:
-        name, clock = clocked[0]
-        raise FmuError(
-            f"`{name}` of {label} is activated by the clock `{clock}`, and clocks are not "
-            f"supported: its value would never change. To run the FMU without its "
-            f"{len(clocked)} clocked ports, choose others with inputs=[…] and outputs=[…]."
+def _reject_clocked(description: Description, groups: Sequence[Group], active: set[str]) -> None:
+    """Reject ports whose clocks are never activated, and clocked strings."""
+    label = description.archive.path.name
+    scalars = [s for group in groups for s in group.scalars if s.clocks]
+    stuck = [s for s in scalars if not active & set(s.clocks)]
+    if stuck:
+        name, clock = stuck[0].name, stuck[0].clocks[0]
+        triggered = getattr(description.clocks.get(clock), "variability", "") == "triggered"
+        reason = (
+            "which has to be triggered from outside, and that is not supported"
+            if triggered
+            else "and clocks are activated only in event mode, by the engine"
         )
+        raise FmuError(
+            f"`{name}` of {label} is activated by the clock `{clock}`, {reason}: its value would "
+            f"never change. To run the FMU without its {len(stuck)} ports of that kind, choose "
+            f"others with inputs=[…] and outputs=[…]."
+        )
+    for scalar in scalars:
+        if not scalar.is_number:
+            raise FmuError(
+                f"`{scalar.name}` of {label} is a clocked {scalar.fmi_type}, which cannot be a "
+                f"port: choose others with inputs=[…] and outputs=[…]."
+            )
 
 
 def _reject_repeated(label: str, groups: Sequence[Group]) -> None:
@@ -587,7 +613,9 @@ def _reject_others(description: Description, names: Sequence[str]) -> None:
             )
 
 
-def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> None:
+def _warn_of_left_out(
+    description: Description, inputs: bool, outputs: bool, active: set[str]
+) -> None:
     """Warn of inputs and outputs that become no ports though none were chosen."""
     kinds = {
         name: (s.causality, f"array of {s.fmi_type}")
@@ -598,14 +626,15 @@ def _warn_of_left_out(description: Description, inputs: bool, outputs: bool) -> 
     left = [
         f"{causality} {name} ({what})"
         for name, (causality, what) in (kinds | description.others).items()
-        if shown.get(causality)
+        if shown.get(causality) and name not in active
     ]
+    idle = any(name not in active for name in description.clocks)
     if left:
         warnings.warn(
             f"{description.archive.path.name} has variables that cannot become ports, because "
             f"signals are numbers, strings or binaries: {name_list(left, 8)}. Such an input "
             f"keeps its start value, such an output is not read"
-            f"{', and clocks are not activated' if description.has_clocks else ''}. inputs=[…] and "
+            f"{', and such a clock is not activated' if idle else ''}. inputs=[…] and "
             f"outputs=[…] choose ports without this warning.",
             BiellaWarning,
             stacklevel=4,

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import FmuError
 from ._archive import Archive
+from ._clocks import note_clock_times
 from ._repair import repair
 
 _SCHEMAS = {
@@ -62,6 +63,8 @@ def read_model(archive: Archive, validate: bool) -> tuple[Any, list[str]]:
     if version.startswith("3") and model.coSimulation is not None:  # FMPy does not read it
         flag = root.find("CoSimulation").get("providesDirectionalDerivatives")
         model.coSimulation.providesDirectionalDerivative = flag in ("true", "1")
+    if version.startswith("3"):
+        note_clock_times(root, model)
     return model, [*violations, *(_inconsistencies(model) if validate else []), *repairs]
 
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fmu/fmi3.h"
-#include "fmu/importer/host/host.h"
+#include "fmu/importer/host/clocks.h"
 
 enum {
     LARGEST_EVENTS = 1000, /* at one instant */
@@ -120,7 +120,8 @@ static const char *missing_access(const bl_fmi3_functions *calls, int32_t type, 
 static const char *find_missing(const bl_fmu_host *f, const bl_block *b) {
     const bl_fmi3_functions *calls = calls_of(f);
     const int32_t *record = bl_fmu_input_records(b), *outputs = bl_fmu_output_records(b),
-                  *parameters = bl_fmu_parameter_records(b), *end = b->i + b->i_count;
+                  *parameters = bl_fmu_parameter_records(b),
+                  *end = parameters + (ptrdiff_t)b->i[HOST_PARAMETERS] * HOST_PARAMETER_FIELDS;
     const char *missing = NULL;
     for (; record < outputs && !missing; record += HOST_INPUT_FIELDS)
         missing = missing_access(calls, record[1] & HOST_TYPE_MASK, 0);
@@ -196,13 +197,18 @@ static int enter_events(bl_fmu_host *f, double t) {
     return status;
 }
 
-/* Iterates in event mode and leaves it. An FMU that ends the simulation stays there, where its outputs can be read; *ended is then set. */
-static int handle_events(bl_fmu_host *f, double t, int *ended) {
+/* Iterates in event mode and leaves it. Clocks that are due are activated. An FMU that ends the simulation stays there, where its outputs can
+   be read; *ended is then set. */
+static int handle_events(const bl_block *b, bl_fmu_host *f, double t, int *ended) {
     for (int k = 0; k < LARGEST_EVENTS; k++) {
         fmi3Boolean more = false, stops = false, nominals = false, values = false, timed = false;
         double next = INFINITY;
-        int status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
-                                    "UpdateDiscreteStates", t);
+        int status = f->clocks ? bl_clocks_activate(f, t) : BL_OK;
+        if (status == BL_OK && f->clocks) status = bl_clocks_exchange(b, f, t, true);
+        if (status != BL_OK) return status;
+        status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
+                                "UpdateDiscreteStates", t);
+        if (status == BL_OK && f->clocks) status = bl_clocks_update(f, t);
         if (status != BL_OK) return status;
         f->next_event = timed ? next : INFINITY;
         if (isnan(f->next_event)) {
@@ -211,7 +217,7 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
         }
         *ended = stops;
         if (stops) return BL_OK;
-        if (more) continue;
+        if (more || bl_clocks_due(f, t)) continue;
         status = bl_host_status(f, CALL_PLAIN(f, EnterStepMode), "EnterStepMode", t);
         if (status == BL_OK) f->mode = HOST_STEPPING;
         return status;
@@ -220,12 +226,17 @@ static int handle_events(bl_fmu_host *f, double t, int *ended) {
     return bl_fmu_error(f, "fmi3UpdateDiscreteStates requested more than %d iterations at t = %.9g", LARGEST_EVENTS, t);
 }
 
+static int leave_events(const bl_block *b, bl_fmu_host *f, double t) {
+    return f->mode == HOST_EVENTS ? handle_events(b, f, t, &f->ended) : BL_OK;
+}
+
 static int exit_initialization(const bl_block *b, bl_fmu_host *f, double t) {
-    (void)b;
-    int status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
+    int status = f->clocks ? bl_clocks_begin(f, t) : BL_OK;
+    if (status == BL_OK) status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
     if (status != BL_OK) return status;
     f->mode = f->flags & HOST_HAS_EVENTS ? HOST_EVENTS : HOST_STEPPING;
-    return f->mode == HOST_EVENTS ? handle_events(f, t, &f->ended) : BL_OK;
+    /* The outputs of clocks that tick at the start are evaluated as at any other instant: the first step ends the event. */
+    return f->mode == HOST_EVENTS && !bl_clocks_due(f, t) ? handle_events(b, f, t, &f->ended) : BL_OK;
 }
 
 /* ---- values */
@@ -434,7 +445,7 @@ static int take_event(const bl_block *b, bl_fmu_host *f, double t, int *ended) {
     }
     bl_note_event(b, t, 1);
     const int status = enter_events(f, t);
-    return status == BL_OK ? handle_events(f, t, ended) : status;
+    return status == BL_OK ? handle_events(b, f, t, ended) : status;
 }
 
 /* A part of a step, from *now to at most `end`: changes *now to the time reached. */
@@ -456,6 +467,7 @@ static int step_part(const bl_block *b, bl_fmu_host *f, double *now, double end,
     }
     if (stops) *now = is_within && reached > *now ? reached : early ? *now : end;
     else *now = early ? fmin(fmax(reached, *now), end) : end;
+    bl_clocks_reach(f, *now);
     *ended = stops;
     return event && !stops ? take_event(b, f, *now, ended) : BL_OK;
 }
@@ -464,14 +476,16 @@ static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is
     const double end = t + h, tiny = 1e-9 * h;
     double now = t;
     int ended = 0, standing = 0;
-    int status = f->mode == HOST_EVENTS ? handle_events(f, t, &ended) : BL_OK;
+    int status = f->mode == HOST_EVENTS ? handle_events(b, f, t, &ended) : BL_OK;
     for (int64_t part = 0; status == BL_OK && !ended; part++) {
-        const double before = now;
-        if (f->next_event <= now + tiny) { /* a time event here */
+        const double before = now, clock = bl_clocks_next(f);
+        const int is_end = now >= end - tiny;
+        if (is_end && clock <= now + tiny) return BL_OK; /* an event of the next step, with its inputs */
+        if (f->next_event <= now + tiny || clock <= now + tiny) { /* a time event here, or a clock that ticks */
             status = take_event(b, f, now, &ended);
         } else {
-            if (now >= end - tiny) return BL_OK;
-            const double stop = f->next_event < end - tiny ? f->next_event : end;
+            if (is_end) return BL_OK;
+            const double next = fmin(f->next_event, clock), stop = next < end - tiny ? next : end;
             status = step_part(b, f, &now, stop, stop < end || part > 0 ? stop - now : h, &ended);
         }
         standing = now > before ? 0 : standing + 1;
@@ -521,6 +535,8 @@ const bl_fmi bl_fmi3_calls = {
     .setup = setup,
     .enter_initialization = enter_initialization,
     .exit_initialization = exit_initialization,
+    .enter_events = enter_events,
+    .leave_events = leave_events,
     .set = set,
     .get = get,
     .set_array = set_array,

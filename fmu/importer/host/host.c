@@ -14,6 +14,7 @@
  * and advance, where time counts, only the rounding mode is, and whoever runs the engine restores the rest after a run.
  *
  * After fmi2Error an instance is only freed; after fmi2Fatal nothing of the FMU is called any more. */
+#include "fmu/importer/host/clocks.h"
 #include "fmu/importer/host/exchange.h"
 
 #include <limits.h>
@@ -29,7 +30,9 @@
 static int check_records(const int32_t *records, int64_t count, int32_t fields, int32_t type_count) {
     for (int64_t k = 0; k < count; k++) {
         const int32_t type = records[k * fields + 1], marks = type & ~HOST_TYPE_MASK;
-        if (type < 0 || (type & HOST_TYPE_MASK) >= type_count || marks & ~(HOST_CONTINUES | HOST_DISCRETE)) return 0;
+        if (type < 0 || (type & HOST_TYPE_MASK) >= type_count ||
+            marks & ~(HOST_CONTINUES | HOST_DISCRETE | HOST_CLOCKED))
+            return 0;
         if (marks & HOST_CONTINUES && type_count == HOST_FMI2_TYPES) return 0;
         if (!(marks & HOST_CONTINUES)) continue;
         const int32_t *before = records + (k - 1) * fields;
@@ -56,9 +59,11 @@ int bl_fmu_check(const bl_block *b, int32_t type_count) {
     if (b->i[HOST_SUBSTEPS] < 1 || parameters < 0 || b->p_count != 2 * parameters) return 0;
     if (tunable < 0 || tunable > parameters) return 0;
     if (in > INT_MAX / 4 || out > INT_MAX / 4) return 0;
-    if (b->i_count !=
-        HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters)
-        return 0;
+    const int64_t known =
+        HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters;
+    const bool has_events = b->i[HOST_FLAGS] & HOST_HAS_EVENTS;
+    if (b->i_count < known || (b->i_count > known && !(type_count == HOST_TYPES && has_events))) return 0;
+    if (!bl_clocks_check(b->i + known, b->i_count - known, in + out)) return 0;
     const int32_t *inputs = bl_fmu_input_records(b), *outputs = bl_fmu_output_records(b),
                   *record = bl_fmu_parameter_records(b);
     if (tunable < parameters && record[tunable * HOST_PARAMETER_FIELDS + 1] & HOST_CONTINUES) return 0;
@@ -103,6 +108,7 @@ static int load(bl_fmu_host *f, const bl_block *b, const char *path, char *messa
     const int32_t flags = f->flags | (f->exchange ? HOST_EXCHANGES : HOST_STEPS);
     int status = bl_fmu_load(f->fmi, path, flags, &f->library, f->calls, message, message_size);
     const char *missing = status == BL_OK ? f->fmi->find_missing(f, b) : NULL;
+    if (status == BL_OK && !missing && f->clocks) missing = bl_clocks_find(f->clocks, f->library);
     if (status == BL_OK && !missing && f->exchange) missing = bl_exchange_find(f->exchange, f->library);
     if (missing) {
         snprintf(message, message_size, "its binary has no function %s", missing);
@@ -149,6 +155,7 @@ static void free_host(bl_fmu_host *f) {
     free(f->guid);
     free(f->resources);
     free(f->exchange);
+    bl_clocks_close(f->clocks);
     free(f);
 }
 
@@ -214,7 +221,7 @@ static int allocate_host(const bl_block *b, const bl_fmu_source *source, bl_fmu_
            copy_texts(&f->strings, &f->string_count, source->strings, source->string_count) &&
            copy_texts(&f->categories, &f->category_count, source->log_categories, source->log_category_count) &&
            copy_texts(&f->names, &f->name_count, source->names, source->name_count) && copy_binaries(f, source) &&
-           bl_fmu_gather(b, f) && allocate_held(f);
+           bl_fmu_gather(b, f) && bl_clocks_open(b, &f->clocks) && allocate_held(f);
 }
 
 static int is_host(const bl_engine *e, int32_t block) {
@@ -324,6 +331,18 @@ int bl_fmu_init(bl_block *b, double t) {
     return bl_fmu_leave_setup(f, &directory, start_instance(b, f, t));
 }
 
+/* At the instant of a clock, its variables are evaluated in event mode; the next step ends that. */
+static int meet_clocks(const bl_block *b, bl_fmu_host *f, double t) {
+    /* A coupling evaluates outputs at the end of its step too, where clocked outputs still hold. */
+    const bool is_present = !b->engine->begun || fabs(t - bl_time(b->engine)) <= bl_slack(b->engine, t);
+    if (!is_present || fabs(t - bl_clocks_reached(f)) > bl_slack(b->engine, t)) return BL_OK;
+    int status = BL_OK;
+    if (bl_clocks_due(f, t)) status = f->fmi->enter_events(f, t);
+    if (status == BL_OK && f->mode == HOST_EVENTS) status = bl_clocks_activate(f, t);
+    if (status == BL_OK && f->mode == HOST_EVENTS) status = bl_clocks_exchange(b, f, t, false);
+    return status;
+}
+
 static int host_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
@@ -333,6 +352,7 @@ static int host_output(bl_block *b, double t) {
     if (!f->ended) { /* after that nothing may be set */
         status = bl_fmu_tune(b, f, t);
         if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->direct, t);
+        if (status == BL_OK && f->clocks && f->mode != HOST_INITIALIZING) status = meet_clocks(b, f, t);
     }
     return bl_host_leave(f, status == BL_OK ? bl_fmu_get_outputs(f, t) : status);
 }
@@ -382,12 +402,17 @@ static int host_exit_initialization(bl_block *b, double t) {
 /* States that a coupling has saved before are invalid now. */
 static int host_accept_step(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
-    const int status = host_exit_initialization(b, t);
+    int status = host_exit_initialization(b, t);
+    if (status == BL_UNCHANGED) status = BL_OK;
     if (f) {
         f->settled = t;
         f->oldest = INFINITY;
     }
-    return status == BL_UNCHANGED ? BL_OK : status;
+    /* Clocks sample the inputs at t, not those that the coupling makes of them. */
+    if (status != BL_OK || !f->clocks || f->mode != HOST_EVENTS) return status;
+    bl_host_enter(f);
+    status = bl_fmu_set_values(b, f, &f->delayed, t);
+    return bl_host_leave(f, status == BL_OK ? f->fmi->leave_events(b, f, t) : status);
 }
 
 /* A step of a coupling, with redirected inputs that may have derivatives. FMUs differ in the value of such an input at
@@ -430,7 +455,8 @@ static int host_advance(bl_block *b, double t, double dt) {
 
 /* Events of an FMU: it ends the simulation, or, in FMI 3.0, has handled one of its own in event mode. */
 static void host_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
-    (void)b;
+    const char *clock = bl_clocks_name(b->external, crossing);
+    if (clock) snprintf(text, size, "clock `%s` ticks", clock);
     if (crossing == 0) snprintf(text, size, "ends the simulation");
     if (crossing == 1) snprintf(text, size, "event in event mode");
 }

@@ -8,7 +8,8 @@
  *   fmi2_calls.c    one version of FMI each: a table of operations (bl_fmi),
  *   fmi3_calls.c    which call the functions of the FMU
  *   binary.c        the shared library of the FMU
- *   exchange.c      FMUs for model exchange: see exchange.h */
+ *   exchange.c      FMUs for model exchange: see exchange.h
+ *   clocks.c        clocks of FMI 3.0: see clocks.h */
 #ifndef BIELLA_HOST_H
 #define BIELLA_HOST_H
 
@@ -63,8 +64,8 @@ enum {
     HOST_BINARY, /* of ports only */
     HOST_TYPES
 };
-/* Added to the type: the value follows the previous one in the same array; it may only change in event mode. */
-enum { HOST_CONTINUES = 256, HOST_DISCRETE = 512, HOST_TYPE_MASK = 255 };
+/* Added to the type: the value follows the previous one in the same array; it may only change in event mode; a clock activates it. */
+enum { HOST_CONTINUES = 256, HOST_DISCRETE = 512, HOST_CLOCKED = 1024, HOST_TYPE_MASK = 255 };
 /* When a parameter is set: if it differs from the FMU's own start value, always, or in configuration mode. */
 enum { HOST_IF_CHANGED, HOST_ALWAYS, HOST_STRUCTURAL };
 
@@ -107,7 +108,8 @@ typedef struct {
     unsigned message_count;
     int ended;
     double next_event;
-    double *held; /* inputs that are set in event mode only, as bl_fmu_keep_held() writes them; NULL: there are none */
+    double
+        *held; /* inputs that are set in event mode only, and clocks, as bl_fmu_keep_held() writes them; NULL: none */
 } bl_fmu_snapshot;
 
 /* A 64-bit integer of the FMU that a signal cannot hold. */
@@ -163,6 +165,7 @@ typedef struct bl_fmu_host {
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages and bl_fmu_warning */
     char reason[REASON_LENGTH];
     struct bl_fmu_exchange *exchange; /* of an FMU for model exchange, else NULL */
+    struct bl_fmu_clocks *clocks; /* of an FMU with clocks, else NULL */
     struct bl_fmu_host *next; /* among all hosts of the process */
 } bl_fmu_host;
 
@@ -193,6 +196,8 @@ struct bl_fmi {
     int (*setup)(const bl_block *b, bl_fmu_host *f, double t); /* before parameters are set */
     int (*enter_initialization)(bl_fmu_host *f, double t);
     int (*exit_initialization)(const bl_block *b, bl_fmu_host *f, double t); /* sets `mode` */
+    int (*enter_events)(bl_fmu_host *f, double t); /* FMI 3.0: event mode, unless it is in it, */
+    int (*leave_events)(const bl_block *b, bl_fmu_host *f, double t); /* and out of it; may set `ended` */
     int (*set)(bl_fmu_host *f, bl_fmu_group *g, double t); /* g->reals */
     int (*get)(bl_fmu_host *f, bl_fmu_group *g, double t); /* to g->places */
     int (*set_array)(bl_fmu_host *f, int32_t type, const double *values, int32_t number, int32_t count,
@@ -252,6 +257,10 @@ typedef struct {
     int32_t order;
 } bl_fmu_part;
 int bl_fmu_gather(const bl_block *b, bl_fmu_host *f);
+/* Room for the values of one type, or 0; and a value for it. */
+int bl_fmu_allocate_group(bl_fmu_group *g, int32_t key, int32_t count);
+void bl_fmu_add_value(bl_fmu_group *g, const int32_t *record, int32_t port, int32_t element, int32_t number,
+                      const double *place);
 void bl_fmu_free_values(bl_fmu_values *values);
 void bl_fmu_forget_inputs(bl_fmu_host *f);
 /* The same but for those that are set in event mode only, which a step does not change. */

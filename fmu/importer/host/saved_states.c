@@ -1,5 +1,5 @@
 /* States of an FMU: snapshots, to which a coupling rolls back, and states as bytes, which a user saves and restores. */
-#include "fmu/importer/host/host.h"
+#include "fmu/importer/host/clocks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,9 +73,14 @@ typedef struct {
     double next_event; /* not of FMI 2.0 */
 } bl_fmu_state_head;
 
-static size_t head_size(const bl_fmu_host *f) {
+/* The state of clocks follows the header. */
+static size_t clocks_size(const bl_fmu_host *f) { return bl_clocks_state_count(f->clocks) * sizeof(double); }
+
+static size_t plain_head_size(const bl_fmu_host *f) {
     return f->fmi == &bl_fmi2_calls ? offsetof(bl_fmu_state_head, next_event) : sizeof(bl_fmu_state_head);
 }
+
+static size_t head_size(const bl_fmu_host *f) { return plain_head_size(f) + clocks_size(f); }
 
 static bl_fmu_host *running_host(bl_engine *e, int32_t block) {
     bl_fmu_host *f = bl_fmu_host_of(e, block);
@@ -134,7 +139,8 @@ static int save_state(bl_engine *e, int32_t block, bl_fmu_host *f, void *bytes, 
         status = bl_fmu_is_running(f) ? save_behind_ticket(f, &head)
                                       : bl_fmu_error(f, "it has failed and has no state to save");
     if (status != BL_OK) return bl_fail(e, BL_ERROR_STATE, block, "its state cannot be saved");
-    memcpy(bytes, &head, start);
+    memcpy(bytes, &head, plain_head_size(f));
+    if (f->clocks) memcpy((char *)bytes + plain_head_size(f), bl_clocks_state(f->clocks), clocks_size(f));
     f->oldest_saved = fmin(f->oldest_saved, f->time);
     return BL_OK;
 }
@@ -158,7 +164,7 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     const size_t start = head_size(f);
     if (size < (int64_t)start) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is truncated");
     head.next_event = INFINITY;
-    memcpy(&head, bytes, start);
+    memcpy(&head, bytes, plain_head_size(f));
     if (!is_sound(&head, f)) return bl_fail(e, BL_ERROR_STATE, -1, "the saved state of an FMU is damaged");
     int status = BL_OK;
     if (head.run != 0) {
@@ -191,6 +197,8 @@ static int restore_state(bl_engine *e, int32_t block, bl_fmu_host *f, const void
     } else {
         status = bl_fmu_error(f, "the saved state belongs to another FMU");
     }
+    if (status == BL_OK && f->clocks)
+        memcpy(bl_clocks_state(f->clocks), (const char *)bytes + plain_head_size(f), clocks_size(f));
     f->tuned_known = 0;
     return status == BL_OK ? BL_OK : bl_fail(e, BL_ERROR_STATE, block, "the saved state does not fit");
 }

@@ -2,6 +2,7 @@
  *
  * An input is set only when its value has changed since it was last set. Its place is known from the start; only a coupling
  * has a member read from elsewhere, and then inputs may also be polynomials in time: see coupling.c. */
+#include "fmu/importer/host/clocks.h"
 #include "fmu/importer/host/exchange.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int32_t count_values(const int32_t *widths, int32_t port_count) {
     return total;
 }
 
-static int allocate_group(bl_fmu_group *g, int32_t key, int32_t count) {
+int bl_fmu_allocate_group(bl_fmu_group *g, int32_t key, int32_t count) {
     const size_t n = (size_t)count;
     g->memory = calloc(n, sizeof *g->places + sizeof *g->reals + sizeof *g->input_derivatives + sizeof(int64_t) +
                               sizeof *g->orders + sizeof *g->ports + sizeof *g->elements + sizeof *g->numbers +
@@ -53,7 +54,9 @@ void bl_fmu_free_values(bl_fmu_values *values) {
 
 typedef enum { HOST_DIRECT, HOST_DELAYED, HOST_ANY } bl_host_part;
 
+/* Clocked values are not among them: clocks.c. */
 static int is_part(const int32_t *record, bl_host_part part) {
+    if (record[1] & HOST_CLOCKED) return 0;
     return part == HOST_ANY || (record[2] != 0) == (part == HOST_DIRECT);
 }
 
@@ -62,7 +65,7 @@ static int32_t key_of(const int32_t *record) {
     return (record[1] & HOST_TYPE_MASK) + (record[1] & HOST_DISCRETE ? HOST_TYPES : 0);
 }
 
-static void add_value(bl_fmu_group *g, const int32_t *record, int32_t port, int32_t element, int32_t number,
+void bl_fmu_add_value(bl_fmu_group *g, const int32_t *record, int32_t port, int32_t element, int32_t number,
                       const double *place) {
     if (!(record[1] & HOST_CONTINUES) || g->reference_count == 0)
         g->references[g->reference_count++] = (uint32_t)record[0];
@@ -82,12 +85,13 @@ static int gather_ports(bl_fmu_values *values, const int32_t *records, int32_t f
             count += key_of(records + k * fields) == key && is_part(records + k * fields, part);
         if (count == 0) continue;
         bl_fmu_group *g = &values->groups[values->group_count];
-        if (!allocate_group(g, key, count)) return 0;
+        if (!bl_fmu_allocate_group(g, key, count)) return 0;
         values->group_count++;
         const int32_t *record = records;
         for (int32_t p = 0, number = first; p < port_count; p++)
             for (int32_t k = 0; k < widths[p]; k++, number++, record += fields)
-                if (key_of(record) == key && is_part(record, part)) add_value(g, record, p, k, number, ports[p] + k);
+                if (key_of(record) == key && is_part(record, part))
+                    bl_fmu_add_value(g, record, p, k, number, ports[p] + k);
         g->in_a_row = 1;
         for (int32_t k = 1; k < g->count; k++) g->in_a_row &= g->places[k] == g->places[0] + k;
     }
@@ -116,6 +120,7 @@ void bl_fmu_forget_inputs(bl_fmu_host *f) {
     forget_values(&f->direct, 1);
     forget_values(&f->delayed, 1);
     if (f->exchange) bl_exchange_forget(f->exchange);
+    bl_clocks_forget(f->clocks);
 }
 
 void bl_fmu_forget_continuous(bl_fmu_host *f) {
@@ -131,7 +136,9 @@ static size_t held_count(const bl_fmu_values *values) {
     return count;
 }
 
-size_t bl_fmu_held_count(const bl_fmu_host *f) { return held_count(&f->direct) + held_count(&f->delayed); }
+size_t bl_fmu_held_count(const bl_fmu_host *f) {
+    return held_count(&f->direct) + held_count(&f->delayed) + bl_clocks_state_count(f->clocks);
+}
 
 /* Of each group whether its values are known, then the values. */
 static double *keep_held(const bl_fmu_values *values, double *held) {
@@ -156,9 +163,13 @@ static const double *put_back_held(bl_fmu_values *values, const double *held) {
     return held;
 }
 
-void bl_fmu_keep_held(const bl_fmu_host *f, double *held) { keep_held(&f->delayed, keep_held(&f->direct, held)); }
+void bl_fmu_keep_held(const bl_fmu_host *f, double *held) {
+    held = keep_held(&f->delayed, keep_held(&f->direct, held));
+    if (f->clocks) memcpy(held, bl_clocks_state(f->clocks), bl_clocks_state_count(f->clocks) * sizeof *held);
+}
 void bl_fmu_put_back_held(bl_fmu_host *f, const double *held) {
-    put_back_held(&f->delayed, put_back_held(&f->direct, held));
+    held = put_back_held(&f->delayed, put_back_held(&f->direct, held));
+    if (f->clocks) memcpy(bl_clocks_state(f->clocks), held, bl_clocks_state_count(f->clocks) * sizeof *held);
 }
 
 /* Returns an input of the block. A coupling redirects it while it computes outputs before all members have advanced. */
@@ -202,6 +213,7 @@ int bl_fmu_get_outputs(bl_fmu_host *f, double t) {
         const int status = bl_fmu_is_text(g) ? bl_fmu_get_texts(f, g, t) : f->fmi->get(f, g, t);
         if (status != BL_OK) return status;
     }
+    if (f->clocks) bl_clocks_show(f);
     return BL_OK;
 }
 

@@ -1,0 +1,62 @@
+/* Clocks of FMUs of FMI 3.0: what clocks.c and the files that run FMUs share.
+ *
+ * An input clock that is based on time is activated at its instants, in event mode: clocked inputs are set, clocked outputs are read while
+ * it is active, and the next update of discrete states ends the activation. Between activations, clocked outputs are held. Output
+ * clocks, which the FMU triggers, are looked at before every update. Input clocks that are triggered from outside are never activated. */
+#ifndef BIELLA_CLOCKS_H
+#define BIELLA_CLOCKS_H
+
+#include <stdbool.h>
+
+#include "fmu/importer/host/host.h"
+
+/* After the parameters, the integers of a block with clocks have their number; for each clock its reference, kind, interval and shift, which
+   are doubles; then for each clocked variable the number of its first value, inputs before outputs, whether it has a start value, and
+   the clocks that activate it, two words of a bit for each. */
+enum { HOST_CLOCK_FIELDS = 6, HOST_CLOCKED_FIELDS = 4, HOST_LARGEST_CLOCKS = 64 };
+enum {
+    HOST_CLOCK_CONSTANT, /* interval and shift are those of the description */
+    HOST_CLOCK_SET,      /* the same, and the FMU is told the interval */
+    HOST_CLOCK_ASKED,    /* the FMU gives them in initialization mode, */
+    HOST_CLOCK_TUNABLE,  /* and a new interval in any event */
+    HOST_CLOCK_CHANGING, /* the FMU gives the interval to the next activation in each one, */
+    HOST_CLOCK_COUNTDOWN, /* or in any event */
+    HOST_CLOCK_OUTPUT,
+    HOST_CLOCK_KINDS
+};
+
+typedef struct bl_fmu_clocks bl_fmu_clocks;
+
+/* Whether the integers after the parameters, `count` of them, are sound; `value_count`: of inputs and outputs. */
+int bl_clocks_check(const int32_t *integers, int64_t count, int64_t value_count);
+/* NULL in *clocks if there are none. Returns whether there was memory. */
+int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks);
+void bl_clocks_close(bl_fmu_clocks *clocks);
+/* Finds the functions of the FMU. Returns the name of one that is missing, or NULL. */
+const char *bl_clocks_find(bl_fmu_clocks *clocks, void *library);
+
+/* At the end of initialization mode, t. */
+int bl_clocks_begin(bl_fmu_host *f, double t);
+/* The time that the FMU has reached: a coupling evaluates outputs at the end of a step also before it is taken. */
+double bl_clocks_reached(const bl_fmu_host *f);
+void bl_clocks_reach(bl_fmu_host *f, double t);
+/* The next instant of a clock; infinity: none. */
+double bl_clocks_next(const bl_fmu_host *f);
+bool bl_clocks_due(const bl_fmu_host *f, double t);
+/* In event mode: activates the clocks that are due at t and are not active yet. */
+int bl_clocks_activate(bl_fmu_host *f, double t);
+/* In event mode: sets the inputs and reads the outputs of active clocks. With `reports`, output clocks are noted as events. */
+int bl_clocks_exchange(const bl_block *b, bl_fmu_host *f, double t, bool reports);
+/* After an update of discrete states. */
+int bl_clocks_update(bl_fmu_host *f, double t);
+/* Writes the outputs that are held. */
+void bl_clocks_show(const bl_fmu_host *f);
+/* All that a saved state has to hold. */
+size_t bl_clocks_state_count(const bl_fmu_clocks *clocks);
+double *bl_clocks_state(bl_fmu_clocks *clocks);
+void bl_clocks_forget(bl_fmu_clocks *clocks);
+/* The name of an output clock whose event has this number. */
+const char *bl_clocks_name(const bl_fmu_host *f, int32_t event);
+enum { FIRST_CLOCK_EVENT = 2 };
+
+#endif

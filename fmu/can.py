@@ -268,8 +268,11 @@ def _check(operation: Operation) -> None:
         value = getattr(operation, item.name)
         if item.name in ranges and not 1 <= value <= ranges[item.name]:
             raise ValueError(f"{item.name} is {value}, not 1 to {ranges[item.name]}")
-    is_behavior = isinstance(operation, Configuration) and operation.parameter == _ARBITRATION_LOST
-    if is_behavior and operation.value not in (1, 2):
+    if (
+        isinstance(operation, Configuration)
+        and operation.parameter == _ARBITRATION_LOST
+        and operation.value not in (1, 2)
+    ):
         raise ValueError(f"the behavior after a lost arbitration is {operation.value}")
 
 

@@ -20,6 +20,7 @@ from biella.fmu.can import (
     Configuration,
     Confirm,
     FormatError,
+    Operation,
     Status,
     Wakeup,
     decode_can,
@@ -27,7 +28,7 @@ from biella.fmu.can import (
 )
 from biella.scheduler.engine.build import find_compiler
 
-EVERY = [
+EVERY: list[Operation] = [
     CanTransmit(0x7FF, b"\1\0\xff"),
     CanFdTransmit(0x1FFFFFFF, bytes(range(12)), extended=True, bit_rate_switch=True),
     CanXlTransmit(

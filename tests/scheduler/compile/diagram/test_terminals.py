@@ -6,11 +6,12 @@ import pytest
 
 from biella import DiagramError
 from biella.blocks import Gain
+from biella.blocks.core._block import AbstractBlock
 from biella.blocks.core._terminals import TerminalEnd, TerminalRef
 from biella.scheduler.compile.diagram._terminals import match_terminals
 
 ONE, TWO = Gain(1.0), Gain(1.0)
-NAMES = {ONE: "one", TWO: "two"}
+NAMES: dict[AbstractBlock, str] = {ONE: "one", TWO: "two"}
 
 
 def end(name, is_input=False, port="p", kind="signal", causality="", incoming=""):

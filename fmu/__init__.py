@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from .._lazy import attach
 
 if TYPE_CHECKING:
+    from ..blocks.core._exports import Experiment
     from .exporter._export import export_fmu
     from .exporter._mechanism import export_system
     from .importer._fmu import Fmu
-    from .standards._experiments import Experiment
     from .standards._reference import check_reference
 else:
     __getattr__, __dir__ = attach(
@@ -17,7 +17,7 @@ else:
             ".exporter._export": ("export_fmu",),
             ".exporter._mechanism": ("export_system",),
             ".importer._fmu": ("Fmu",),
-            ".standards._experiments": ("Experiment",),
+            "..blocks.core._exports": ("Experiment",),
             ".standards._reference": ("check_reference",),
         },
     )

@@ -32,6 +32,7 @@ PUBLIC_MODULES = {
     "biella.blocks.sensors.presets",
     "biella.devices",
     "biella.errors",
+    "biella.fmu.can",
     "biella.realtime",
     "biella.results",
     "biella.udp_proxy",

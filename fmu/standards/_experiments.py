@@ -80,16 +80,17 @@ def _read_experiments(archive: Archive, member: str) -> list[Reference]:
         for tag in ("Parameters", "Stimuli", "References"):
             child = element.find(tag)
             files[tag] = "" if child is None else _resolve(archive, member, child.get("source"))
-        numbers = {
-            key: _number(member, element, key)
-            for key in ("startTime", "stopTime", "stepSize", "tolerance")
-        }
         found.append(
             Reference(
                 element.get("name", ""),
                 element.get("description", ""),
-                *numbers.values(),
-                *files.values(),
+                _number(member, element, "startTime"),
+                _number(member, element, "stopTime"),
+                _number(member, element, "stepSize"),
+                _number(member, element, "tolerance"),
+                files["Parameters"],
+                files["Stimuli"],
+                files["References"],
             )
         )
     return found

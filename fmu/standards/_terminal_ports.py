@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...blocks.core._terminals import TerminalEnd, TerminalRef
 from ...errors import DiagramError, FmuError, name_list, suggest
 from ._terminals import Terminal, read_terminals
+
+if TYPE_CHECKING:
+    from ..importer._interface import Description, Interface
 
 _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[\d+\]\Z")
 
@@ -15,8 +18,8 @@ _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[\d+\]\Z")
 class TerminalBlock:
     """A block of an FMU, whose terminals connect as a whole."""
 
-    description: Any
-    interface: Any
+    description: Description
+    interface: Interface
 
     def terminal(self, name: str) -> TerminalRef:
         """Return a terminal of the FMU; one within another is ``"outer.inner"``."""

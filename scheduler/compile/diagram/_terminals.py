@@ -11,6 +11,8 @@ from ....blocks.core._terminals import TerminalEnd, TerminalRef
 from ....errors import DiagramError, name_list
 
 _RULES = ("plug", "bus", "sequence")
+_TRANSCEIVER = "org.fmi-ls-bus.transceiver"
+"""Rule of bus terminals of FMI-LS-BUS: what one FMU sends, the other receives."""
 Wire = tuple[PortRef, PortRef]
 
 
@@ -64,7 +66,7 @@ class _Match:
         return f"`{self.names[terminal.block]}.{terminal.path}`"
 
     def _level(self, one: TerminalRef, two: TerminalRef) -> list[Wire]:
-        if one.rule != two.rule or one.rule not in _RULES:
+        if one.rule != two.rule or one.rule not in (*_RULES, _TRANSCEIVER):
             self.problems.append(
                 f"their matching rules are {one.rule!r} and {two.rule!r}"
                 + ("" if one.rule != two.rule else f"; known are {name_list(_RULES)}")
@@ -73,7 +75,10 @@ class _Match:
         if one.kind and two.kind and one.kind != two.kind:
             self.problems.append(f"their kinds are {one.kind!r} and {two.kind!r}")
             return []
-        if one.rule == "sequence":
+        inner: list[tuple[TerminalRef, TerminalRef]]
+        if one.rule == _TRANSCEIVER:
+            pairs, inner = self._crossed(one, two), []
+        elif one.rule == "sequence":
             pairs = self._in_order(one.members, two.members, "members")
             inner = self._in_order(one.terminals, two.terminals, "inner terminals")
         else:
@@ -108,6 +113,21 @@ class _Match:
             if missing:
                 self.problems.append(f"a plug requires all members: {', '.join(missing)}")
         return pairs
+
+    def _crossed(self, one: TerminalRef, two: TerminalRef) -> list[tuple[TerminalEnd, TerminalEnd]]:
+        """Return the data that are sent and received; clocks are not wires of a diagram."""
+        ends = [{member.name: member for member in terminal.members} for terminal in (one, two)]
+        names = ("Tx_Data", "Rx_Data"), ("Rx_Data", "Tx_Data")
+        missing = [
+            f"{self._label(terminal)} has no {name}"
+            for terminal, found in zip((one, two), ends, strict=True)
+            for name in names[0]
+            if name not in found
+        ]
+        if missing:
+            self.problems.append(f"a bus terminal requires both: {', '.join(missing)}")
+            return []
+        return [(ends[0][a], ends[1][b]) for a, b in names]
 
     def _member(
         self, one: TerminalRef, a: TerminalEnd, two: TerminalRef, b: TerminalEnd

@@ -62,7 +62,7 @@ def test_what_is_written_is_read(tmp_path):
         Reference("a b", "text", -1.0, 1.0, 0.1, 1e-6, *names),
         Reference("c", "", None, None, None, None, "", "", names[2]),
     ]
-    values = {"k": 0.1, "on": True, "name": "x<y"}
+    values: dict[str, float | bool | str] = {"k": 0.1, "on": True, "name": "x<y"}
     others = dict.fromkeys(names, b"") | {names[0]: write_parameters("a", values)}
     archive = pack(tmp_path / "x.fmu", write_manifest(items) | others)
     assert read_references(archive) == items

@@ -6,11 +6,12 @@ import pytest
 
 from biella import DiagramError
 from biella.blocks import Gain
+from biella.blocks.core._block import AbstractBlock
 from biella.blocks.core._terminals import TerminalEnd, TerminalRef
 from biella.scheduler.compile.diagram._terminals import match_terminals
 
 ONE, TWO = Gain(1.0), Gain(1.0)
-NAMES = {ONE: "one", TWO: "two"}
+NAMES: dict[AbstractBlock, str] = {ONE: "one", TWO: "two"}
 
 
 def end(name, is_input=False, port="p", kind="signal", causality="", incoming=""):
@@ -118,3 +119,18 @@ def test_several_terminals_connect_to_the_first():
         [terminal(TWO, "bus", end("a", True)), terminal(three, "bus", end("a", True))],
     )
     assert [names[target.block] for _, target in wires] == ["two", "three"]
+
+
+def test_a_bus_terminal_crosses_what_is_sent_and_received():
+    """The rule of FMI-LS-BUS: Tx_Data of each to Rx_Data of the other."""
+    rule = "org.fmi-ls-bus.transceiver"
+    ends = end("Rx_Data", True), end("Tx_Data"), end("Tx_Clock", port=""), end("Rx_Clock", port="")
+    one, two = terminal(ONE, rule, *ends), terminal(TWO, rule, *reversed(ends))
+    assert match(one, two) == [
+        ("one", "p Tx_Data", "two", "p Rx_Data"),
+        ("two", "p Tx_Data", "one", "p Rx_Data"),
+    ]
+    with pytest.raises(DiagramError, match=r"bus terminal requires both: `two\.t` has no Rx_Data"):
+        match(one, terminal(TWO, rule, ends[1]))
+    with pytest.raises(DiagramError, match=r"Tx_Data of `two\.t` is no port"):
+        match(one, terminal(TWO, rule, ends[0], end("Tx_Data", port="")))

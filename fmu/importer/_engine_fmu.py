@@ -60,6 +60,10 @@ class EngineFmu(NativeBlock, ExternalBlock):
             kernel=self._kernel(),
         )
 
+    @property
+    def code_digest(self) -> str:
+        return self.description.archive.digest
+
     def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
 

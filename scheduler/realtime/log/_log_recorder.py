@@ -202,8 +202,6 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
 
     def _hand_over(self) -> None:
         super()._hand_over()
-        if self.entries_dropped:  # it is complete up to where it was
-            return
         if self._waiting or self._waiting_ticks != self._logged_ticks:
             entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
             append_input_log(self._made.file, entries, self._waiting_ticks)

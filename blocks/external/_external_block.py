@@ -75,6 +75,11 @@ class ExternalBlock:
     external_name: str
     """Name for messages: ``the FMU `crank.fmu```."""
 
+    @property
+    def code_digest(self) -> str:
+        """SHA-256 of the file whose code it runs; empty if there is none."""
+        return ""
+
     @abstractmethod
     def open(self, instance: Any, number: int) -> Attachment:
         """Open it for block `number` of a running plan; a Python block returns a `Session`."""

@@ -63,6 +63,10 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
             kernel=self._kernel(),
         )
 
+    @property
+    def code_digest(self) -> str:
+        return self.description.archive.digest
+
     def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
 

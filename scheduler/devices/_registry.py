@@ -113,6 +113,11 @@ def list_drivers() -> list[str]:
     return list(dict.fromkeys([*_NATIVE, *_PYTHON, *(point.name for point in _points())]))
 
 
+def is_own_driver(name: str) -> bool:
+    """Return whether a driver is part of biella, and not of another package."""
+    return name in _NATIVE or name in _PYTHON
+
+
 def find_driver(name: str) -> tuple[DriverKind | None, str]:
     """Return the driver of this name, or None and why not."""
     if name in _NATIVE:

@@ -719,8 +719,11 @@ int64_t bl_variables(const bl_engine *e, const bl_variable **variables) {
     return e->variable_count;
 }
 
-/* A saved state: which plan, of which format, it belongs to, when it was, and in which phase; the values and input derivatives follow. */
+/* A saved state: its format, which plan, of which format, it belongs to, when it was, and in which phase; the values and input
+   derivatives follow. Those of biella 0.1 have no format. */
+enum { STATE_MARK = 0x62537461, STATE_FORMAT = 2 };
 typedef struct {
+    uint32_t mark, format;
     uint64_t plan_hash;
     int64_t tick, phase, count;
     double start, offset;
@@ -740,7 +743,8 @@ size_t bl_state_size(const bl_engine *e) {
 
 void bl_save(const bl_engine *e, void *state) {
     const int64_t phase = (e->initialized ? PHASE_INITIALIZED : 0) | (e->hits_taken ? PHASE_HITS_TAKEN : 0);
-    const bl_state_head head = {state_hash(e), e->tick, phase, e->layout.total, e->start, e->offset};
+    const bl_state_head head = {STATE_MARK, STATE_FORMAT,    state_hash(e), e->tick,
+                                phase,      e->layout.total, e->start,      e->offset};
     const size_t values = (size_t)e->layout.total * sizeof(double),
                  input_derivatives = (size_t)input_derivative_count(e) * sizeof(double);
     char *to = state;
@@ -751,6 +755,12 @@ void bl_save(const bl_engine *e, void *state) {
 
 int bl_restore(bl_engine *e, const void *state, size_t size) {
     bl_state_head head;
+    uint32_t format[2] = {0};
+    if (size >= sizeof format) memcpy(format, state, sizeof format);
+    if (format[0] == STATE_MARK && format[1] != STATE_FORMAT)
+        return bl_fail(e, BL_ERROR_STATE, -1,
+                       "the saved state has format %u, of another version of biella; this version reads format %d",
+                       (unsigned)format[1], STATE_FORMAT);
     if (size != bl_state_size(e))
         return bl_fail(
             e, BL_ERROR_STATE, -1,
@@ -758,8 +768,8 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
             "another version of biella",
             bl_state_size(e), size);
     memcpy(&head, state, sizeof head);
-    if (head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 || head.tick > LARGEST_TICK ||
-        !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
+    if (head.mark != STATE_MARK || head.plan_hash != state_hash(e) || head.count != e->layout.total || head.tick < 0 ||
+        head.tick > LARGEST_TICK || !isfinite(head.start) || !(head.offset >= 0.0 && head.offset < e->step))
         return bl_fail(e, BL_ERROR_STATE, -1,
                        "the saved state belongs to another plan, or was saved by another version of biella");
     const size_t values = (size_t)e->layout.total * sizeof(double),

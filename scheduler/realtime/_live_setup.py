@@ -17,6 +17,7 @@ from ..engine._engine import DIAGNOSTIC_START, Instance
 from ..results.events._captures import declare_captures
 from ..results.events._events import EVENT, list_event_sources
 from ..run._simulate import describe_run
+from .log._code_hashes import hash_code
 from .log._log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder
 from .loop._pace import (
     CLOCK_DEVICE,
@@ -131,7 +132,7 @@ def make_recorder(
 ) -> AbstractLogRecorder:
     """Return the recorder of rows and input log: in memory, or in the file `out`."""
     plan, sources = instance.plan, list_event_sources(instance)
-    info = describe_run(plan) | {"compiled_with": dict(compiled_with)}
+    info = describe_run(plan) | {"compiled_with": dict(compiled_with), "code": hash_code(plan)}
     if binding is not None:
         info["binding"] = binding.describe()
     signals = [port.signal for port in ports]

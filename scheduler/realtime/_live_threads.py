@@ -104,6 +104,8 @@ def _drain(run: LiveRun) -> None:
     if len(rows):
         rows[:, 0] = plan.start_time + rows[:, 0] * plan.step
         recorder.take(rows)
+    else:
+        recorder.flush_if_due()
     if recorder.trouble and run._options["on_log_failure"] == "stop":
         run._end(f"the log is not complete: {recorder.trouble.rstrip('.')}")
 

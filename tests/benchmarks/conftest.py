@@ -6,4 +6,3 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "soak"))

@@ -65,6 +65,10 @@ class AbstractCalledFmu(TerminalBlock, PythonBlock, ExternalBlock):
         """Return whether the session of this block restores states; `flags` are the FMU's."""
         return bool(flags.canGetAndSetFMUstate)
 
+    @property
+    def code_digest(self) -> str:
+        return self.description.archive.digest
+
     def __str__(self) -> str:
         return f"Fmu({self.description.archive.path.name!r})"
 

@@ -61,6 +61,9 @@ class AbstractLogRecorder(AbstractRecorder):
     def append_input_log(self, entries: InputLog, ticks: int) -> None:
         """Append entries; with them the input log is complete for the first `ticks` ticks."""
 
+    def flush_if_due(self) -> None:
+        """Write what has the age to be written; `take` does so, too."""
+
     def note_reached(self, ticks: int, start: float, step: float) -> None:
         """Note how many ticks the run has made, so that a reader knows what a kill has lost."""
 
@@ -188,6 +191,8 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
         if ticks > self._waiting_ticks:
             self._note_arrival()
         self._waiting_ticks = ticks
+
+    def flush_if_due(self) -> None:
         with contextlib.suppress(ResultError):
             self._flush_if_due()
 
@@ -197,8 +202,6 @@ class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):
 
     def _hand_over(self) -> None:
         super()._hand_over()
-        if self.entries_dropped:  # it is complete up to where it was
-            return
         if self._waiting or self._waiting_ticks != self._logged_ticks:
             entries = np.concatenate(self._waiting) if self._waiting else np.empty(0, ENTRY)
             append_input_log(self._made.file, entries, self._waiting_ticks)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ....errors import BiellaError, PlanError, name_list
 from ...binding._check import check_binding
-from ...binding._rig import read_binding
+from ...binding._rig import Binding, read_binding
 from ...compile._flatten import flatten
 from ...compile.diagram._diagram import Diagram
 from ...compile.plan._plan import BlockInfo, Plan
@@ -20,6 +20,7 @@ from ...results._signals import ResultError
 from .._live import LiveRun
 from .._start import OPTIONS, stand_ins
 from ..loop._pace import ENTER_SET, InputLog
+from ._code_hashes import check_code, check_table
 
 _SHOWN = 8
 Rows = npt.NDArray[np.intp]
@@ -30,6 +31,8 @@ def replay(
     log: Result | str | Path,
     diagram: Diagram | Plan | None = None,
     *,
+    bind: str | Path | Mapping[str, object] | Binding | None = None,
+    allow_changed_code: bool = False,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     record: Sequence[str] | None = None,
     every: int | None = None,
@@ -47,6 +50,12 @@ def replay(
     diagram
         The diagram that was run. Without Python blocks and FMUs it is optional: the plan
         in the log is run.
+    bind
+        The binding of the run. It is needed only if it names FMUs or drivers of other packages:
+        code is never loaded by a name in a log.
+    allow_changed_code
+        Replay also if the FMUs or Python blocks of the diagram have another hash than those of the
+        run; the result may then differ.
     parameters
         Values that replace those of the run from start to end: recorded changes of these
         parameters are omitted. Replay is open-loop: all other external inputs, including those
@@ -59,7 +68,7 @@ def replay(
     Raises
     ------
     BiellaError
-        If the diagram differs from the one that was run; the message lists the differences.
+        If the diagram or its code differs from what was run; the message lists the differences.
     """
     if not isinstance(log, Result):
         log = Result.from_hdf5(log)
@@ -71,7 +80,7 @@ def replay(
         )
     if out is not None and log.is_stored_in(out):
         raise ResultError(f"`{out}` is the log that is replayed: write the result to another file.")
-    plan = _find_plan(log, diagram)
+    plan = _find_plan(log, diagram, bind, allow_changed_code)
     report: dict[str, Any] = log.info.get("realtime") or {}
     ticks = log.log.ticks
     if ticks != report.get("ticks"):
@@ -151,7 +160,9 @@ def _stretches(mine: Rows, theirs: Rows) -> list[tuple[slice, slice]]:
     ]
 
 
-def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
+def _find_plan(
+    log: Result, diagram: Diagram | Plan | None, bind: Any, allow_changed_code: bool
+) -> Plan:
     assert log.log is not None
     recorded = Plan(log.log.plan, {})
     try:
@@ -168,11 +179,14 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
                 "the run has Python blocks or FMUs, which are not in the log: pass its diagram."
             )
         return recorded
-    plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info)
+    plan = diagram if isinstance(diagram, Plan) else _compile_again(diagram, log.info, bind)
+    if not allow_changed_code:
+        check_code(plan, log.info.get("code") or {})
     if plan.hash != recorded.hash:
-        changes = list(describe_changes(recorded, plan)) or [
-            "the difference is in a table, a program or the order of blocks."
-        ]
+        changes = list(describe_changes(recorded, plan))
+        if not changes and allow_changed_code and plan.external:
+            return plan  # the hash of an FMU is in the plan
+        changes = changes or ["the difference is in a table, a program or the order of blocks."]
         shown = "".join(f"\n  - {text}" for text in changes[:_SHOWN])
         if len(changes) > _SHOWN:
             shown += f"\n  … {len(changes) - _SHOWN} more"
@@ -184,15 +198,21 @@ def _find_plan(log: Result, diagram: Diagram | Plan | None) -> Plan:
     return plan
 
 
-def _compile_again(diagram: Diagram, info: dict[str, object]) -> Plan:
-    """Compile a diagram as for the run: with the same stand-ins, but no device."""
+def _compile_again(diagram: Diagram, info: dict[str, object], bind: Any) -> Plan:
+    """Compile a diagram as for the run: with the same stand-ins, but no device.
+
+    `bind` is the user's binding; that of the log is used only if it names no code.
+    """
     options: dict[str, Any] = {**info.get("compiled_with", {})}  # type: ignore[dict-item]
     flat = flatten(diagram)
     options |= {**stand_ins(flat, diagram.start_time), "flat": flat}
     bound: Any = info.get("binding")
     if bound:
-        file = Path(bound["file"]) if bound["file"] else None
-        check = check_binding(diagram, read_binding(bound["table"], file), **options)
+        if bind is None:
+            check_table(bound["table"])
+            file = Path(bound["file"]) if bound["file"] else None
+            bind = read_binding(bound["table"], file)
+        check = check_binding(diagram, bind, **options)
         if check.plan is not None:
             return check.plan
         for key in ("replace", "extra", "reroute"):

@@ -50,6 +50,14 @@ def add_commands(commands: Any) -> None:
         "file", type=Path, nargs="?",
         help="the Python file that was run; needed if it has Python blocks or FMUs",
     )  # fmt: skip
+    again.add_argument(
+        "--bind", type=Path, metavar="RIG",
+        help="binding of the run; needed if it names FMUs or drivers of other packages",
+    )  # fmt: skip
+    again.add_argument(
+        "--allow-changed-code", action="store_true",
+        help="replay although FMUs or Python blocks have changed",
+    )  # fmt: skip
     add_run_options(again, recorded=True)
     again.add_argument("--every", type=int, help="record every n-th tick")
 
@@ -194,6 +202,8 @@ def _replay(
     result = replay(
         log,
         diagram,
+        bind=getattr(options, "bind", None),
+        allow_changed_code=getattr(options, "allow_changed_code", False),
         parameters=parameters,
         record=options.record,
         every=options.every,

@@ -88,6 +88,25 @@ def test_a_disk_that_stays_full_keeps_what_was_written(tmp_path, monkeypatch):
     assert again.info["recording"] == "40 rows are lost" and "stopped" not in again.info
 
 
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_after_an_entry_that_was_dropped_the_input_log_ends(tmp_path, monkeypatch, kind):
+    """It is complete up to there: a replay must not go beyond."""
+    monkeypatch.setattr("biella.scheduler.realtime.log._log_recorder._LARGEST_INPUT_LOG", 5)
+    recorder: Hdf5LogRecorder | MemoryLogRecorder
+    if kind == "file":
+        recorder = Hdf5LogRecorder(tmp_path / "log.h5", SIGNALS, plan=b"plan", age=1e9)
+    else:
+        recorder = MemoryLogRecorder(SIGNALS, plan=b"plan", limit=5 * ENTRY.itemsize)
+    recorder.append_input_log(entries_of(0, 3), 3)
+    recorder.append_input_log(entries_of(3, 7), 7)
+    recorder.append_input_log(entries_of(7, 8), 8)
+    recorder.append_input_log(entries_of(8, 8), 9)
+    assert recorder.entries_dropped == 5
+    result = recorder.close()
+    assert result.log is not None
+    assert np.array_equal(result.log.input_log, entries_of(0, 3)) and result.log.ticks == 3
+
+
 def test_rows_and_input_log_take_effect_together(tmp_path):
     """At no instant has the file rows without the entries that they depend on, or fewer ticks."""
     recorder = Hdf5LogRecorder(tmp_path / "log.h5", SIGNALS, plan=b"plan", age=0.0)

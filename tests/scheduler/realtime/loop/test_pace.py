@@ -565,6 +565,38 @@ def test_when_a_device_is_the_clock_its_sequence_is_the_time():
     assert replay_device(input_log, 7).tobytes() == rows.tobytes()
 
 
+def test_the_delay_of_a_frame_that_is_kept_for_a_later_tick_counts_the_ticks_before_it():
+    """44 answers what was sent at tick 1, and is used at tick 4: 3 ticks later."""
+    frames = [(40, 1.0), (41, 2.0), (44, 5.0), (45, 6.0), (46, 7.0)]
+    _, _, input_log, _, _ = run_device(frames, 7, clock="device")
+    slot = device_plan().parameters["board.received"].slot + 3
+    entries = input_log[input_log["slot"] == slot]
+    assert dict(zip(entries["tick"].tolist(), entries["value"].tolist(), strict=True)) == {
+        1: 1.0, 4: 3.0, 5: 1.0,
+    }  # fmt: skip
+
+
+def test_entries_that_do_not_fit_the_pipe_are_counted_with_their_ticks():
+    frames = [(k, float(k)) for k in range(1, 40)]
+    plan = device_plan()
+    first = plan.parameters["board.received"].slot
+    pace = Pace()
+    pace.script([0], [0])
+    with (
+        Instance(plan) as instance,
+        FakeDevice(frames, first, plan.find_signal("double").slot) as device,
+        Pipe(ENTRY, 10) as input_log,
+    ):
+        instance.initialize()
+        pace.use_devices([device.handle])
+        pace.input_log = input_log.handle
+        assert pace.run(instance, 30) == 0
+        kept = input_log.pull()
+    assert kept["tick"].tolist() == list(range(10))
+    assert pace.entries_lost == 20
+    assert pace.listed_gaps == [("input_log", 10, 29)]
+
+
 def test_a_pacing_device_that_starts_anew_makes_no_gap():
     frames = [(4_000_000_000, 1.0), (4_000_000_001, 2.0), (1, 3.0), (2, 4.0)]
     pace, rows, *_ = run_device(frames, 4, clock="device")

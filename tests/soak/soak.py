@@ -1,6 +1,6 @@
 """The soak: a diagram at 1 kHz with three devices, and everything that can go wrong with them.
 
-    python benchmarks/soak/soak.py [--minutes 10 | --seconds 60] [--seed 1] [--keep FOLDER]
+    python -m tests.soak [--hours 1 | --minutes 10 | --seconds 60] [--seed 1] [--keep FOLDER]
         [--limit]
 
 A UDP device behind a UDP proxy that loses 5 % of the frames and spoils, repeats and reorders
@@ -387,6 +387,7 @@ def main() -> int:
     """Soak as long as asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     length = parser.add_mutually_exclusive_group()
+    length.add_argument("--hours", type=float)
     length.add_argument("--minutes", type=float, default=10.0, help="10 if not given")
     length.add_argument("--seconds", type=float, help="60 is the shortest in which all happens")
     parser.add_argument("--seed", type=int, default=1, help="of all that is done; 1 if not given")
@@ -401,7 +402,8 @@ def main() -> int:
     options = parser.parse_args()
     if sys.platform != "linux":
         parser.exit(2, "The soak needs Linux: ptys, /proc and prlimit.\n")
-    seconds = options.seconds or 60.0 * options.minutes
+    minutes = 60.0 * options.hours if options.hours else options.minutes
+    seconds = options.seconds or 60.0 * minutes
     with ExitStack() as stack:
         if options.keep:
             options.keep.mkdir(parents=True)

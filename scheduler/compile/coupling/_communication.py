@@ -54,3 +54,13 @@ def report_fixed_steps(names: str, is_explicit: bool, problems: list[str]) -> No
             CouplingWarning,
             stacklevel=13,
         )
+
+
+def report_no_coupling() -> None:
+    """Warn that nothing is coupled whose communication steps could be adapted."""
+    warnings.warn(
+        "coupling_tolerance has no effect: the diagram has no coupled blocks with an internal "
+        "solver (FMUs, mechanisms with mode='internal') that read continuous signals. Remove it.",
+        CouplingWarning,
+        stacklevel=11,
+    )

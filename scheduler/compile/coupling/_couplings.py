@@ -25,7 +25,7 @@ from .._flatten import FlatDiagram, Source
 from .._order import Order, find_minor_blocks
 from .._port_types import ResolvedPorts
 from .._rates import CONSTANT, EVERY_TICK, Ticks
-from ._communication import find_groups, report_fixed_steps
+from ._communication import find_groups, report_fixed_steps, report_no_coupling
 from ._coupling_options import Coupling, CouplingWarning
 from ._power_pairs import PowerPair, find_power_pairs
 
@@ -164,12 +164,16 @@ def find_couplings(
     them, and the powers of those that do not."""
     if not any(item.block.has_internal_solver for item in flat.blocks):
         _check_none(flat, problems)
+        if default.is_adaptive:
+            report_no_coupling()
         return [], []
     search = _Search(flat, rates, order, ports)
     chosen = _choose(flat, search, problems)
     found: list[Component] = []
     for group in sorted({search.group[n] for n in search.own}):
         found += search.find_components(group, default, chosen, estimate, problems)
+    if default.is_adaptive and search.groups == 0 and not (search.has_fixed_steps or chosen):
+        report_no_coupling()
     _place_bonds(flat, search, found, ports, problems)
     for component, pairs in search.pairs:
         _add_bonds(flat, component, pairs)
@@ -236,6 +240,7 @@ class _Search:
         self.pairs: list[tuple[Component, list[PowerPair]]] = []
         self.exchanges: list[Exchange] = []
         self.groups = 0
+        self.has_fixed_steps = False
         self.held: set[int] = set()
         for loop in order.loops:  # a loop is solved as a whole, or held as a whole
             groups = {self.group[n] for n in loop.body if n in self.group}
@@ -389,6 +394,7 @@ class _Search:
             inside = {n for n, other in together.items() if other == group}
             names = name_list(f"`{self.name(n)}`" for n in sorted(stuck & inside))
             report_fixed_steps(names, bool(explicit & inside), problems)
+            self.has_fixed_steps = True
             together = {n: other for n, other in together.items() if other != group}
         numbers = {g: self.groups + 1 + k for k, g in enumerate(sorted(set(together.values())))}
         together = {n: numbers[group] for n, group in together.items()}

@@ -76,7 +76,8 @@ def test_settings_of_couple_and_of_the_diagram():
 def test_a_diagram_without_exchange_has_nothing_to_adapt():
     d = Diagram("alone", coupling_tolerance=1e-3)
     d.chain(d.add(Integrator(1.0), "x"), d.add(Gain(-1.0), "k"), d["x"])
-    assert d.compile().couplings == ()
+    with pytest.warns(CouplingWarning, match="coupling_tolerance has no effect"):
+        assert d.compile().couplings == ()
 
 
 def test_it_is_not_combined_with_estimates_of_the_error():
@@ -98,3 +99,24 @@ def test_a_group_that_cannot_adapt_leaves_the_others():
     assert [item["members"] for item in items] == [["plant1"], ["plant2"]]
     assert all(item["communication_steps"] > item["steps"] for item in items)
     assert abs(run["plant1"][-1] - math.exp(-3)) < 1e-2 < abs(run["plant"][-1] - math.exp(-3))
+
+
+def make_decay(**options) -> Diagram:
+    d = Diagram("decay", **options)
+    x = d.add(Integrator(1.0), "x")
+    d.chain(x, d.add(Gain(-1.0), "g"), x)
+    return d
+
+
+@pytest.mark.parametrize("where", ["diagram", "simulate"])
+def test_a_tolerance_without_a_coupling_is_reported(where):
+    """Results are those without; the value itself is checked as in any diagram."""
+    given = {"coupling_tolerance": 1e-4}
+    with pytest.warns(CouplingWarning, match="coupling_tolerance has no effect"):
+        if where == "diagram":
+            result = simulate(make_decay(**given), 0.1)
+        else:
+            result = simulate(make_decay(), 0.1, **given)
+    assert list(result["x"]) == list(simulate(make_decay(), 0.1)["x"])
+    with pytest.raises(DiagramError, match="between 0 and 1"):
+        make_decay(coupling_tolerance=2.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fmpy
 import numpy as np
@@ -128,6 +129,7 @@ def test_slow_blocks_are_evaluated_once_in_each_stage_whatever_the_substeps():
     for substeps in (5, 20, 200):
         d = nonlinear(0.01, "rk4", substeps, events="tick")
         swing = d["slow"]
+        assert isinstance(swing, Swing)
         with d.compile().instantiate() as instance:
             instance.run(1)
             swing.outputs_made = swing.derivatives_made = 0
@@ -284,7 +286,7 @@ def test_an_exported_fmu_gives_the_same_bits(tmp_path: Path):
 
 
 def test_error_control_chooses_the_steps_itself():
-    options = {"solver": "dopri5", "tolerance": 1e-8}
+    options: dict[str, Any] = {"solver": "dopri5", "tolerance": 1e-8}
     with_substeps = simulate(motor(1e-3, 50), 0.01, **options)
     assert np.array_equal(
         with_substeps["speed"], simulate(motor(1e-3, None), 0.01, **options)["speed"]
@@ -302,6 +304,7 @@ def test_the_error_estimate_divides_substeps_too():
     with pytest.warns(BiellaWarning, match="estimated error of `w.y`"):
         result = simulate(d, 5.0)
     error = np.abs(result["w.y"][:, 0] - np.cos(20.0 * result.t)).max() / 2.0
+    assert result.error_estimate is not None
     assert result.error_estimate.signals["w.y"] == pytest.approx(error, rel=0.5)
 
 

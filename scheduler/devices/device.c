@@ -175,7 +175,8 @@ static void find_again(bl_device *d) {
 /* A device without inputs sends no frames: its reopening counts as its recovery. */
 static void reopen(bl_device *d) {
     if (!d->driver->reopen || d->driver->reopen(d) != 0) return;
-    d->gone = d->is_safe = d->confirmed = false;
+    d->gone = d->is_safe = false;
+    atomic_store_explicit(&d->confirmed, 0, memory_order_relaxed);
     d->openings++;
     bl_safe_line_publish(d);
     if (d->in_count == 0 && d->timeout == 0) find_again(d);
@@ -183,7 +184,8 @@ static void reopen(bl_device *d) {
 
 /* Safe values are confirmed by the echo of the first frame of them or of a later one. */
 static void note_echo(bl_device *d) {
-    if (d->is_safe && d->echo != 0 && d->echo - d->safe_from <= d->last_sent - d->safe_from) d->confirmed = true;
+    if (d->is_safe && d->echo != 0 && d->echo - d->safe_from <= d->last_sent - d->safe_from)
+        atomic_store_explicit(&d->confirmed, 1, memory_order_relaxed);
 }
 
 static int receive(bl_device *d, int64_t now) {
@@ -274,7 +276,8 @@ static uint32_t next_sequence(bl_device *d, int64_t tick) {
 
 static void note_sent(bl_device *d, int flags) {
     if (!(flags & BL_SEND_SAFE)) {
-        d->is_safe = d->confirmed = false;
+        d->is_safe = false;
+        atomic_store_explicit(&d->confirmed, 0, memory_order_relaxed);
     } else if (!d->is_safe) {
         d->is_safe = true;
         d->safe_from = d->last_sent;
@@ -347,10 +350,10 @@ void bl_device_make_safe(bl_device *d, int64_t tick) {
 void bl_device_listen(bl_device *d, int64_t now) { (void)receive(d, now); }
 
 int bl_device_is_settled(const bl_device *d) {
-    return d->out_count == 0 || d->gone || d->lost || d->confirmed || (d->is_safe && d->echo == 0);
+    return d->out_count == 0 || d->gone || d->lost || bl_device_is_confirmed(d) || (d->is_safe && d->echo == 0);
 }
 
-int bl_device_is_confirmed(const bl_device *d) { return d->confirmed; }
+int bl_device_is_confirmed(const bl_device *d) { return atomic_load_explicit(&d->confirmed, memory_order_relaxed); }
 
 int bl_device_acquire(bl_device *d) { return atomic_exchange_explicit(&d->acquired, 1, memory_order_acquire) == 0; }
 void bl_device_release(bl_device *d) { atomic_store_explicit(&d->acquired, 0, memory_order_release); }

@@ -98,7 +98,7 @@ struct bl_device {
 
     atomic_int acquired; /* by a thread; see bl_device_acquire */
     bool is_safe; /* the last frame had safe values */
-    bool confirmed; /* and the device has echoed one of those, or a later one */
+    atomic_int confirmed; /* and the device has echoed one of those, or a later one */
     uint32_t safe_from; /* sequence of the first of those */
     bl_safe_line *line; /* shared with the guard; NULL: there is none */
     uint32_t openings; /* of its descriptor */

@@ -170,7 +170,7 @@ def main() -> None:
     orders = Orders()
     run = run_realtime(
         diagram(), bind=rig(folder / "tty", port), record=SIGNALS, out=disk / "run.h5",
-        overrun="skip",
+        overrun="skip", watchdog=0, max_stall=0,  # it continues after stops, which are counted
     )  # fmt: skip
     changes = Changes(run, seed, folder / "changes.txt")
     say("ready")

@@ -575,8 +575,9 @@ static void record_end(bl_run_context *c) {
 
 /* The reason is complete: another thread may have been about to write it. */
 static void end_latched(bl_run_context *c) {
-    while (atomic_load(&c->p->latched) == BL_LATCH_BEGUN) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE / 10);
-    finish(c, BL_END_OVERRUN, "%s", c->p->latch_why);
+    const char *why;
+    while (!(why = bl_pace_latch(c->p))) bl_clock_sleep_until(bl_clock_now() + SAFE_PAUSE / 10);
+    finish(c, BL_END_OVERRUN, "%s", why);
 }
 
 int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {

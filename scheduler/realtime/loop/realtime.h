@@ -132,7 +132,8 @@ typedef struct {
     atomic_int latched; /* BL_LATCH_ */
     atomic_int latches; /* how often */
     atomic_int signal; /* that has ended the run */
-    char latch_why[192]; /* valid if latched is above BL_LATCH_BEGUN */
+    char
+        latch_why[384]; /* two texts: that of latch number n is in half n % 2, so that readers do not meet the writer */
 
     /* Statistics. */
     int32_t end; /* BL_END_… */
@@ -146,6 +147,8 @@ typedef struct {
     char why[256];
 } bl_pace;
 
+/* Why a run is latched, for any thread: NULL if it is not. */
+BL_API const char *bl_pace_latch(const bl_pace *pace);
 /* Runs up to `ticks` ticks (negative: without end). Safe values are sent first, for any reason of the end, until the
    devices have echoed them, are gone, or a quarter of a second has passed. Returns the status of the engine, which is BL_OK also if the clock or a device ended the run; see `end`. */
 BL_API int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from ctypes import byref
 from typing import Any
 
 from ....errors import BiellaError, BiellaWarning, name_list, suggest
 from ...compile.plan._plan import Plan
-from ...engine._library import contract
+from ...engine._library import library
 from ..loop._pace import Pace
 
 SHORTEST, SHORTEST_STRICT = 1.0, 0.25
@@ -76,7 +77,5 @@ def warn_of_python_drivers(plan: Plan, devices: Iterable[Any], *, stacklevel: in
 
 def describe_latch(pace: Pace) -> str:
     """Return why a run is latched; empty if it is not."""
-    if pace.latched <= contract.BL_LATCH_BEGUN:
-        return ""
-    text: str = pace.latch_why.decode(errors="replace")
-    return text
+    text: bytes | None = library().bl_pace_latch(byref(pace))
+    return (text or b"").decode(errors="replace")

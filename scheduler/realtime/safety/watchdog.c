@@ -8,16 +8,24 @@
 #include "scheduler/realtime/safety/guard_page.h"
 #include "scheduler/realtime/safety/signals.h"
 
+enum { LATCH_TEXT = sizeof((bl_pace *)0)->latch_why / 2 };
+
 bool bl_latch(bl_pace *pace, int32_t reason, const char *format, ...) {
     int none = BL_LATCH_NONE;
     if (!atomic_compare_exchange_strong(&pace->latched, &none, BL_LATCH_BEGUN)) return false;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(pace->latch_why, sizeof pace->latch_why, format, arguments);
+    const int number = atomic_load(&pace->latches) + 1;
+    vsnprintf(pace->latch_why + number % 2 * LATCH_TEXT, LATCH_TEXT, format, arguments);
     va_end(arguments);
-    atomic_fetch_add(&pace->latches, 1);
+    atomic_store(&pace->latches, number);
     atomic_store(&pace->latched, reason);
     return true;
+}
+
+const char *bl_pace_latch(const bl_pace *pace) {
+    if (atomic_load(&pace->latched) <= BL_LATCH_BEGUN) return NULL;
+    return pace->latch_why + atomic_load(&pace->latches) % 2 * LATCH_TEXT;
 }
 
 bool bl_is_latched(const bl_pace *pace) { return atomic_load(&pace->latched) != BL_LATCH_NONE; }

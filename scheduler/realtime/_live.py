@@ -169,7 +169,7 @@ class LiveRun:
     def latched(self) -> str:
         """Why the run is latched: it stands still, and its devices get their safe values.
 
-        Empty if it is not. `rearm` or `stop` end that state; see `watchdog` and `max_stall` of
+        Empty if it is not. `rearm` or `stop` end that state; see ``watchdog`` and ``max_stall`` of
         `run_realtime`.
         """
         return describe_latch(self._pace)

@@ -128,9 +128,9 @@ def run_realtime(
     max_stall
         Seconds that a tick may begin late or take, and that the process or the computer may be
         suspended. Beyond, safe values are sent instead of live ones, and the run is latched. The
-        default is that of `watchdog`.
+        default is that of ``watchdog``.
     on_trip
-        ``"latch"``: after a trip of `watchdog` or `max_stall` the run stands still until
+        ``"latch"``: after a trip of ``watchdog`` or ``max_stall`` the run stands still until
         `LiveRun.rearm`; ``"stop"``: it ends with an `OverrunError`.
     guard
         Whether another process guards the run: it sends the safe values if the process of the run

@@ -1,7 +1,7 @@
 """The events of a run while it is recorded, and in the HDF5 file of its result.
 
 In the file they are the group ``events``: ``list``, time, block and crossing of each event;
-``summary``, a sealed JSON text, see `storage._sealed`, with path, type and width of each block
+``summary``, a sealed JSON text, see ``storage/_sealed.py``, with path, type and width of each block
 (``sources``), block, crossing and name of the kinds that blocks name themselves (``kinds``), how
 many events the run had (``total``), those of each block (``totals``), and the CRC-32 of the list
 (``checksum``). In version 1 these are datasets. The list is in the order of ticks; within a tick,

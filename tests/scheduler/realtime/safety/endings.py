@@ -472,7 +472,7 @@ def main() -> None:
         text = PAGE.read_text()
         before, _, rest = text.partition("<!-- table -->\n")
         after = rest.partition("<!-- end -->")[2]
-        PAGE.write_text(f"{before}<!-- table -->\n{table}\n<!-- end -->{after}")
+        PAGE.write_text(f"{before}<!-- table -->\n\n{table}\n\n<!-- end -->{after}")
 
 
 if __name__ == "__main__":

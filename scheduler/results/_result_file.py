@@ -4,7 +4,7 @@ The HDF5 layout, version 2:
 
 - ``time`` (n,) and ``signals/<path>`` (n,) or (n, width), with the attributes ``path, index, width,
   unit, kind, sampled`` for other programs;
-- ``blocks``, the checksums of rows, see `storage._checked_blocks`;
+- ``blocks``, the checksums of rows, see ``storage/_checked_blocks.py``;
 - ``captures/<path>`` (k, 1 + width), time and samples that a Trigger captured;
 - ``events``, see `events._event_log`; ``log``, see `realtime.log._log`;
 - ``about``, a JSON text in two slots, see ``storage/_sealed.py``: ``info``, ``aliases``, ``signals``,
@@ -14,7 +14,7 @@ The HDF5 layout, version 2:
 
 The root carries ``biella_result`` (the version), ``biella`` (the release) and ``recording`` (a
 random name, by which a file that was replaced under an open result is noticed).
-`storage._atomic_file` has how the file is written, `storage._format_1` how version 1 is read.
+``storage/_atomic_file.py`` has how the file is written, ``storage/_format_1.py`` how version 1 is read.
 """
 
 from __future__ import annotations

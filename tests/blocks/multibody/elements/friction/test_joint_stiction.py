@@ -197,7 +197,7 @@ def test_a_pendulum_comes_to_rest_where_journal_friction_holds_it(make):
     s = pendulum(static=static)
     names = ["pin.angle", "pin.speed", "journal.sticks", "journal.torque", "journal.load"]
     d = Diagram("swing", step=1e-3, solver="dopri5", tolerance=1e-12)
-    mode = "internal" if make is internal else "continuous"
+    mode: Any = "internal" if make is internal else "continuous"
     d.add(s.block(outputs=names, initial={"pin.angle": 0.8}, mode=mode), name="plant")
     result = simulate(d, np.ceil(times[-1]) + 2.0)
     theta, speed, sticks, torque, load = (result[f"plant.{name}"] for name in names)

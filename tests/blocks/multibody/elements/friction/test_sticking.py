@@ -56,7 +56,8 @@ def ruler_events(speed: float, mu: float, static: float, count: int) -> tuple[li
         left, right = fingers(t)
         return [x[1], mu * G * (left + right - 2 * x[0]) / (right - left)]
 
-    t, state, times, held = 0.0, np.zeros(2), [], ""
+    times: list[float] = []
+    t, state, held = 0.0, np.zeros(2), ""
     while len(times) < count:
         ends: Any = [lambda _, x: x[1] - speed, lambda _, x: x[1] + speed]
         for k, end in enumerate(ends):
@@ -307,7 +308,7 @@ def test_with_very_much_friction_a_joint_is_locked(mode):
             s.friction("rust", elbow, coefficient=1e6, static=1e6, diameter=0.05)
         d = Diagram("swing", step=1e-3)
         names = ["one.position", "two.position", "shoulder.speed", "shoulder.force"]
-        d.add(s.block(outputs=names, mode=mode), name="plant")  # type: ignore[arg-type]
+        d.add(s.block(outputs=names, mode=mode), name="plant")
         result = simulate(d, 2.0)
         return np.column_stack([result[f"plant.{name}"] for name in names])
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 SAFETY = Path(__file__).parents[2] / "tests" / "scheduler" / "realtime" / "safety"
 sys.path.insert(0, str(SAFETY))
-from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # noqa: E402
+from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]  # noqa: E402
 
 from biella import run_realtime  # noqa: E402
 

@@ -32,6 +32,7 @@ def build(folder: Path) -> Path:
     wire = ["frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
     drivers = [
         "devices/device.c",
+        "devices/wire/safe_line.c",
         *(f"devices/wire/{name}.c" for name in wire),
         "realtime/loop/clock.c",
     ]

@@ -171,8 +171,8 @@ class Hdf5Recorder(AbstractRecorder):
 
     Rows are gathered column by column in one block. It is written when it is full, when its oldest
     row has half the age that is allowed, and at once for the first rows. Each write takes effect as
-    a whole, see ``storage/_atomic_file.py``: `Result.from_hdf5` reads the file while the run goes on and
-    after the process was killed, and then has every row that was older than `age`.
+    a whole, see ``storage/_atomic_file.py``: `Result.from_hdf5` reads the file while the run goes
+    on and after the process was killed, and then has every row that was older than `age`.
 
     A new file is written under its own name from the start. An earlier recording at `path` is
     replaced as soon as rows of the new one are on the disk; until then the new one is beside it,

@@ -7,14 +7,15 @@ The HDF5 layout, version 2:
 - ``blocks``, the checksums of rows, see ``storage/_checked_blocks.py``;
 - ``captures/<path>`` (k, 1 + width), time and samples that a Trigger captured;
 - ``events``, see `events._event_log`; ``log``, see `realtime.log._log`;
-- ``about``, a JSON text in two slots, see ``storage/_sealed.py``: ``info``, ``aliases``, ``signals``,
-  what is known of the ``captures``, the ``biella`` and the ``engine`` that wrote the file, and
-  whether it is ``complete``;
+- ``about``, a JSON text in two slots, see ``storage/_sealed.py``: ``info``, ``aliases``,
+  ``signals``, what is known of the ``captures``, the ``biella`` and the ``engine`` that wrote the
+  file, and whether it is ``complete``;
 - ``reached``, likewise: how far a real-time run had come, rewritten 50 times a second.
 
 The root carries ``biella_result`` (the version), ``biella`` (the release) and ``recording`` (a
 random name, by which a file that was replaced under an open result is noticed).
-``storage/_atomic_file.py`` has how the file is written, ``storage/_format_1.py`` how version 1 is read.
+``storage/_atomic_file.py`` has how the file is written, ``storage/_format_1.py`` how version 1 is
+read.
 """
 
 from __future__ import annotations

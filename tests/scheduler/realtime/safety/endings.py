@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
 PAGE = ROOT / "docs" / "explanation" / "endings.md"
 sys.path.insert(0, str(HERE))
-from udp_rig import LIVE, SAFE, Board  # noqa: E402
+from udp_rig import LIVE, SAFE, Board  # type: ignore[import-not-found] # noqa: E402
 
 _HEAD = struct.Struct("<BBBBHHII")
 _STOPPED = 3.0  # s
@@ -154,7 +154,7 @@ def make_diagram(fault: Fault, *, with_python: bool) -> Any:
             return {"nan": math.nan, "limit": 100.0}.get(fault.kind, u)
 
     d = Diagram("endings", step=2e-3)
-    last = d.add(Sine(frequency=1e-9, phase=math.pi / 2, amplitude=LIVE), name="source")
+    last: Any = d.add(Sine(frequency=1e-9, phase=math.pi / 2, amplitude=LIVE), name="source")
     if with_python:
         faulty = d.add(Faulty(), name="faulty")
         d.connect(last, faulty)
@@ -251,7 +251,7 @@ class Ending:
     """
 
     text: str
-    inside: Callable[[Any, Fault], None] | None = _wait
+    inside: Callable[[Any, Fault], object] | None = _wait
     outside: Callable[[int], None] | None = None
     safe: bool = True
     guarded: bool | None = None

@@ -15,7 +15,7 @@ import pytest
 from biella import BiellaError, cli, run_realtime
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, Board, bind, build, wait_until
+from udp_rig import LIVE, Board, bind, build, wait_until  # type: ignore[import-not-found]
 
 pytestmark = [
     pytest.mark.engine,

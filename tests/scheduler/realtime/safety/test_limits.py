@@ -14,7 +14,7 @@ from biella import BiellaError, BiellaWarning, OverrunError, run_realtime
 from biella.devices import DeviceDriver
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, SAFE, Board, bind, build, wait_until
+from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]
 
 pytestmark = pytest.mark.engine
 

@@ -14,7 +14,7 @@ from biella import BiellaError, cli, run_realtime
 from biella.scheduler.realtime._watch import choose_page, find_pages, read_page, tabulate
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, Board, bind, build, wait_until
+from udp_rig import LIVE, Board, bind, build, wait_until  # type: ignore[import-not-found]
 
 pytestmark = pytest.mark.engine
 

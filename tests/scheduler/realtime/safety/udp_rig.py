@@ -77,7 +77,7 @@ class Hanging(PythonBlock):
 def build(gate: threading.Event | None = None, step: float = 1e-3) -> Diagram:
     """The actuator gets 5, within a millionth."""
     d = Diagram("rig", step=step)
-    last = d.add(Sine(frequency=1e-9, phase=math.pi / 2, amplitude=LIVE), name="source")
+    last: Any = d.add(Sine(frequency=1e-9, phase=math.pi / 2, amplitude=LIVE), name="source")
     if gate is not None:
         block = d.add(Hanging(gate), name="slow")
         d.connect(last, block)

@@ -1,6 +1,6 @@
 """Cost per tick of the limits and of the guard of a real-time run, and how soon they react.
 
-    python benchmarks/guard.py [--rounds N]
+    python benchmarks/studies/guard.py [--rounds N]
 
 Cost: runs of 20,000 ticks as fast as possible with one UDP device, without limits, with limits, and
 guarded, taking turns; the least of the means of each. Reaction: from SIGKILL to the first safe value at a
@@ -19,9 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-SAFETY = Path(__file__).parents[1] / "tests" / "scheduler" / "realtime" / "safety"
+SAFETY = Path(__file__).parents[2] / "tests" / "scheduler" / "realtime" / "safety"
 sys.path.insert(0, str(SAFETY))
-from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # noqa: E402
+from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]  # noqa: E402
 
 from biella import run_realtime  # noqa: E402
 

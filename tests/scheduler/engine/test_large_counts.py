@@ -21,9 +21,9 @@ TICK_AT = 16  # of a saved state: mark and format, hash of the plan, tick
 LIMITS = [2**31 - 5, 2**32 - 5, 2**40 - 5]
 
 
-def counting(step: float = 0.25, **options: float) -> Diagram:
+def counting(step: float = 0.25, start_time: float = 0.0) -> Diagram:
     """A sampled block every 3rd tick, with an offset by its period only."""
-    d = Diagram("count", step=step, **options)
+    d = Diagram("count", step=step, start_time=start_time)
     one = d.add(Constant(1.0), name="one")
     d.connect(one, d.add(Gain(2.0), name="k"))
     d.connect(d["k"], d.add(UnitDelay(), name="delay", period=3 * step))
@@ -54,6 +54,7 @@ def test_ticks_beyond_32_bits(first: int, tmp_path) -> None:
     hit = next(tick for tick in range(first, first + 3) if tick % 3 == 0)
     assert result["delay"].tolist() == [0.0 if t < hit + 3 else 2.0 for t in ticks]
     assert Result.from_hdf5(tmp_path / "r.h5").t.tolist() == result.t.tolist()
+    assert result.checkpoint is not None
     assert struct.unpack_from("<q", result.checkpoint, TICK_AT) == (first + 12,)
 
 

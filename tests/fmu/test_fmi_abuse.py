@@ -371,8 +371,8 @@ def test_serialized_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
     whole = ["fmi2DeSerializeFMUstate", "a", "raw", size, "whole"]
     answer = make(fmu, *kept, *cut, whole, ["fmi2SetFMUstate", "a", "whole"], step(1e-3, 1e-3))
     assert answer["statuses"][-10:] == [ERROR] * 7 + [OK] * 3
-    # Refused at once, or when it is set: magic, state, size; format, the plan's hash, tick, count, start,
-    # time since the tick.
+    # Refused at once, or when it is set: magic, state, size; format, the plan's hash, tick, count,
+    # start, time since the tick.
     for at, raw in [
         (0, b"\0\0\0\0"),
         (4, struct.pack("<i", 3)),

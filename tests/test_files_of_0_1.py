@@ -6,12 +6,24 @@ tests/data_0_1/README.md says how they were made.
 from __future__ import annotations
 
 import lzma
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from biella import BiellaError, Diagram, Fmu, FmuError, Plan, PlanError, Result, replay, simulate
+from biella import (
+    BiellaError,
+    Diagram,
+    Fmu,
+    FmuError,
+    Plan,
+    PlanError,
+    Result,
+    __version__,
+    replay,
+    simulate,
+)
 from biella.blocks import Constant, Gain, Integrator, Sum
 from biella.cli import main
 
@@ -105,3 +117,18 @@ def test_an_fmu_is_read(capsys):
     assert "old loop" in said and "biella 0.1" in said and "ref" in said and "k.k" in said
     with pytest.raises(FmuError, match="binar"):
         Fmu(path)
+
+
+@pytest.mark.engine
+def test_a_saved_state_of_a_later_format_is_refused_by_its_number():
+    state = bytearray(simulate(diagram(), 0.1).checkpoint or b"")
+    state[4:8] = (99).to_bytes(4, "little")
+    with pytest.raises(BiellaError, match=r"has format 99, of another version .* reads format 2"):
+        simulate(diagram(), 1.0, checkpoint=bytes(state))
+
+
+@pytest.mark.engine
+def test_files_name_the_release_and_the_engine(tmp_path):
+    simulate(diagram(), 0.1, out=tmp_path / "r.h5")
+    info = Result.from_hdf5(tmp_path / "r.h5").info
+    assert info["biella"] == __version__ and re.fullmatch("[0-9a-f]{16}", info["engine"])

@@ -371,21 +371,23 @@ def test_serialized_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
     whole = ["fmi2DeSerializeFMUstate", "a", "raw", size, "whole"]
     answer = make(fmu, *kept, *cut, whole, ["fmi2SetFMUstate", "a", "whole"], step(1e-3, 1e-3))
     assert answer["statuses"][-10:] == [ERROR] * 7 + [OK] * 3
-    # Refused at once, or when it is set: magic, state, size; the plan's hash, tick, count, start,
-    # time since the tick.
+    # Refused at once, or when it is set: magic, state, size; format, the plan's hash, tick, count,
+    # start, time since the tick.
     for at, raw in [
         (0, b"\0\0\0\0"),
         (4, struct.pack("<i", 3)),
         (4, struct.pack("<i", -1)),
         (16, struct.pack("<Q", size)),
         (24, b"\0" * 8),
-        (32, struct.pack("<q", -1)),
-        (32, struct.pack("<q", 2**63 - 1)),
-        (48, struct.pack("<q", 0)),
-        (56, struct.pack("<d", float("nan"))),
+        (28, struct.pack("<I", 99)),
+        (32, b"\0" * 8),
+        (40, struct.pack("<q", -1)),
+        (40, struct.pack("<q", 2**63 - 1)),
+        (56, struct.pack("<q", 0)),
         (64, struct.pack("<d", float("nan"))),
-        (64, struct.pack("<d", -1e-4)),
-        (64, struct.pack("<d", 1e-3)),
+        (72, struct.pack("<d", float("nan"))),
+        (72, struct.pack("<d", -1e-4)),
+        (72, struct.pack("<d", 1e-3)),
     ]:
         spoiled = ["spoil", "raw", at, raw.hex()]
         answer = make(

@@ -17,7 +17,7 @@ static int playback_check(const bl_block *b) {
            b->i[1] <= PLAYBACK_END_STOP && b->p_count % row == 0 && b->p_count / row >= 2;
 }
 /* A sample that is meant to come at a tick may lie a rounding error after it. */
-static double playback_slack(const bl_block *b) { return 1e-6 * b->dt; }
+static double playback_slack(const bl_block *b, double t) { return 1e-6 * b->dt + 8e-16 * fabs(t); }
 static void playback_zero(bl_block *b) { memset(b->y[0], 0, (size_t)b->y_width[0] * sizeof(double)); }
 /* The value at `part` of the way from sample i to the next one. */
 static void playback_show(bl_block *b, int32_t n, int32_t i, double part) {
@@ -42,7 +42,7 @@ static int32_t playback_crossings(const bl_block *b) {
 }
 static void playback_piece(bl_block *b, double t, const double *times, int32_t n) {
     const double first = times[0], last = times[n - 1];
-    double now = t + playback_slack(b), piece, shift = 0.0;
+    double now = t + playback_slack(b, t), piece, shift = 0.0;
     if (b->i[1] == PLAYBACK_END_REPEAT) shift = (last - first) * floor((now - first) / (last - first));
     now -= shift;
     if (now < first) piece = b->i[1] == PLAYBACK_END_REPEAT ? 0.0 : -1.0;
@@ -88,7 +88,7 @@ static int playback_output(bl_block *b, double t) {
         playback_piece(b, t, times, n);
         return BL_OK;
     }
-    const double slack = playback_slack(b);
+    const double slack = playback_slack(b, t);
     double now = holds ? t + slack : t;
     if (end == PLAYBACK_END_REPEAT && (now < first || t + slack >= last)) {
         now -= (last - first) * floor((t + slack - first) / (last - first));

@@ -10,8 +10,8 @@ static int source_fits(const bl_block *b, int32_t parameters, int32_t integers) 
            (int64_t)b->p_count == (int64_t)parameters * b->y_width[0];
 }
 
-/* A time that the user means to be a tick may lie a rounding error beside it. */
-static double source_slack(const bl_block *b) { return 1e-6 * b->dt; }
+/* A time that the user means to be a tick may lie a rounding error beside it; the second part is what rounding does to large times. */
+static double source_slack(const bl_block *b, double t) { return 1e-6 * b->dt + 8e-16 * fabs(t); }
 
 /* Constant: y = value */
 static int constant_check(const bl_block *b) { return source_fits(b, 1, 0); }
@@ -32,7 +32,7 @@ static int time_output(bl_block *b, double t) {
 static int step_check(const bl_block *b) { return source_fits(b, 3, 0); }
 static int step_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
-    const double *at = b->p, *to = at + n, *before = to + n, now = t + source_slack(b);
+    const double *at = b->p, *to = at + n, *before = to + n, now = t + source_slack(b, t);
     for (int32_t k = 0; k < n; k++) b->y[0][k] = bl_keep_mode(&b->modes, k, now < at[k]) != 0.0 ? before[k] : to[k];
     return BL_OK;
 }
@@ -54,7 +54,7 @@ static int ramp_output(bl_block *b, double t) {
     const double *slope = b->p, *at = slope + n, *before = at + n;
     for (int32_t k = 0; k < n; k++) {
         const double since = t - at[k];
-        const int rises = bl_keep_mode(&b->modes, k, since > (b->modes.mode ? -source_slack(b) : 0.0)) != 0.0;
+        const int rises = bl_keep_mode(&b->modes, k, since > (b->modes.mode ? -source_slack(b, t) : 0.0)) != 0.0;
         const int keeps = b->modes.mode && *b->modes.decision == BL_KEEP;
         b->y[0][k] = rises && (keeps || since > 0.0) ? before[k] + slope[k] * since : before[k];
     }
@@ -81,7 +81,7 @@ static int pulse_output(bl_block *b, double t) {
     const int32_t n = b->y_width[0];
     const double *period = b->p, *duty = period + n, *amplitude = duty + n, *delay = amplitude + n, *low = delay + n;
     for (int32_t k = 0; k < n; k++) {
-        const double since = t + source_slack(b) - delay[k];
+        const double since = t + source_slack(b, t) - delay[k];
         const double phase = since - period[k] * floor(since / period[k]);
         const int high = since >= 0.0 && phase < duty[k] * period[k];
         b->y[0][k] = bl_keep_mode(&b->modes, k, high) != 0.0 ? low[k] + amplitude[k] : low[k];

@@ -242,4 +242,7 @@ def test_a_block_that_is_an_fmu_runs_against_a_clock_and_again(tmp_path):
     first = run.wait()
     # The FMU holds its input through a step.
     np.testing.assert_allclose(first["x"], (1 - 4e-3) ** np.arange(101), rtol=1e-12)
-    assert find_differences(first, replay(tmp_path / "log.h5", loop())) == []
+    assert (
+        find_differences(first, replay(tmp_path / "log.h5", loop(), bind=tmp_path / "rig.toml"))
+        == []
+    )

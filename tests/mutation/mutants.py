@@ -327,7 +327,7 @@ def _places_in_python(text: str) -> Iterator[Place]:
                 place = between(node.left, node.right, re.escape(sign))
                 if place:
                     yield *place, SWAPS[sign], f"{sign} to {SWAPS[sign]}", function
-        elif isinstance(node, ast.Constant) and type(node.value) in (bool, int):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int):
             if node.value is True or node.value is False:
                 yield *span(node), str(not node.value), "boolean", function
             else:

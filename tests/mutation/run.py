@@ -33,11 +33,11 @@ from queue import Queue
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(ROOT / "scheduler/engine"))
 
-import build  # noqa: E402
 import cover  # noqa: E402
 from mutants import AREAS, Mutant, draw  # noqa: E402
+
+from biella.scheduler.engine import build  # noqa: E402
 
 LEFT_OUT = ("packaging", "documents", "benchmarks", "demo", "peers", "mutation", "examples")
 """Folders of tests that check other things than the behavior of the engine, or take minutes."""
@@ -244,7 +244,8 @@ def select_tests(
     own = f"/test_{Path(mutant.path).stem.lstrip('_')}.py::"
     tests = sorted(chosen.get(mutant.key, []), key=lambda test: (own not in test, seconds[test]))
     tests = [test for test in tests if seconds[test] < TEST_SECONDS / 5]
-    selected, total = [], 0.0
+    selected: list[str] = []
+    total = 0.0
     for test in tests:
         total += seconds[test]
         if selected and total > TESTS_SECONDS:

@@ -49,7 +49,7 @@ def set_limits(pace: Pace, plan: Plan, options: dict[str, Any], devices: Iterabl
 def _choose_limit(plan: Plan, options: Mapping[str, Any]) -> float:
     strict = options["overrun"] == "stop" and not options["max_overruns"]
     shortest = SHORTEST_STRICT if strict else SHORTEST
-    return max(shortest, PERIODS * plan.step / options["factor"])
+    return max(shortest, PERIODS * plan.step / float(options["factor"]))
 
 
 def has_outputs(device: Any) -> bool:

@@ -436,8 +436,8 @@ def test_an_fmu_that_can_only_get_and_set_states_has_tickets(tmp_path):
             instance.restore(kept)
         # A program that saves in every step does not use up the memory.
         first = instance.save()
-        kept = [instance.save() for _ in range(100)]
-        instance.restore(kept[0])
+        several = [instance.save() for _ in range(100)]
+        instance.restore(several[0])
         with pytest.raises(BiellaError, match=r"its last 100 saved states are kept, and 100 were"):
             instance.restore(first)
     path = make_typed(tmp_path / "n.fmu", xml=describe('hasEventMode="true"'))

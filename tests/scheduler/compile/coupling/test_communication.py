@@ -111,12 +111,11 @@ def make_decay(**options) -> Diagram:
 @pytest.mark.parametrize("where", ["diagram", "simulate"])
 def test_a_tolerance_without_a_coupling_is_reported(where):
     """Results are those without; the value itself is checked as in any diagram."""
-    given = {"coupling_tolerance": 1e-4}
     with pytest.warns(CouplingWarning, match="coupling_tolerance has no effect"):
         if where == "diagram":
-            result = simulate(make_decay(**given), 0.1)
+            result = simulate(make_decay(coupling_tolerance=1e-4), 0.1)
         else:
-            result = simulate(make_decay(), 0.1, **given)
+            result = simulate(make_decay(), 0.1, coupling_tolerance=1e-4)
     assert list(result["x"]) == list(simulate(make_decay(), 0.1)["x"])
     with pytest.raises(DiagramError, match="between 0 and 1"):
         make_decay(coupling_tolerance=2.0)

@@ -34,6 +34,9 @@ def test_damaged_input_is_read_or_refused(seeds, target):
 
 
 def test_another_exception_is_a_finding(monkeypatch):
-    monkeypatch.setitem(TARGETS, "rig", lambda data: {}["missing"])
+    def fail(data: bytes) -> None:
+        raise KeyError("missing")
+
+    monkeypatch.setitem(TARGETS, "rig", fail)
     with pytest.raises(KeyError):
         check("rig", b"")

@@ -382,6 +382,15 @@ def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatc
     assert not run.running
 
 
+def test_waiting_longer_than_the_limit_is_an_error():
+    run = run_realtime(loop(), clock="wall")
+    with pytest.raises(TimeoutError, match="has not ended after 0.01 s"):
+        run.wait(0.01)
+    assert run.running
+    run.stop()
+    run.wait(30)
+
+
 def test_what_couplings_report_does_not_disturb_who_watches(tmp_path):
     """Their signals lie beyond those of blocks."""
     inner = Diagram("plant", step=1e-3)

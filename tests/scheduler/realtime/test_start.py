@@ -52,3 +52,9 @@ def test_a_bound_run_takes_its_options_from_the_binding_unless_they_are_given(mo
     assert binding.closed
     assert device.safe_sent == [-7.0] * 3
     device.__exit__()
+
+
+def test_a_plan_cannot_be_bound():
+    """Its blocks cannot be replaced any more, so devices would be ignored silently."""
+    with pytest.raises(BiellaError, match="a Plan cannot be bound to devices"):
+        run_realtime(loop().compile(), 0.01, bind={"devices": {}}).wait()

@@ -3,8 +3,8 @@
     python benchmarks/studies/guard.py [--rounds N]
 
 Cost: runs of 20,000 ticks as fast as possible with one UDP device, without limits, with limits, and
-guarded, in turn; the least of the means of each. Reaction: from SIGKILL to the first safe value
-at a UDP peer, in processes of their own; median and largest of N.
+guarded, taking turns; the least of the means of each. Reaction: from SIGKILL to the first safe
+value at a UDP peer, in processes of their own; median and largest of N.
 """
 
 from __future__ import annotations

@@ -34,12 +34,12 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
 def start(board: Board, options: str, *before: str) -> subprocess.Popen[str]:
     """A process with a run; it has begun when this returns."""
     text = f"""
-        import sys, time
+        import os, sys, time
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from udp_rig import bind, build
         from biella import run_realtime
         run = run_realtime(build(), bind=bind({board.port}){options})
-        print("go", flush=True)
+        print(os.getpid(), flush=True)
         time.sleep(60)
     """
     process = subprocess.Popen(
@@ -84,10 +84,8 @@ def test_a_stopped_run_is_made_safe_and_latched_when_it_continues(board):
 def test_a_command_is_guarded_as_a_whole(board):
     guard = [sys.executable, "-m", "biella", "guard", "--"]
     process = start(board, "", *guard)
-    children = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
-    ).stdout.split()
-    os.kill(int(children[0]), signal.SIGKILL)
+    assert process.stdout is not None
+    os.kill(int(process.stdout.readline()), signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     assert board.is_safe and "died during a real-time run" in errors
     assert process.returncode == 128 + signal.SIGKILL

@@ -6,7 +6,7 @@ The HDF5 layout, version 2:
   unit, kind, sampled`` for other programs;
 - ``blocks``, the checksums of rows, see ``storage/_checked_blocks.py``;
 - ``captures/<path>`` (k, 1 + width), time and samples that a Trigger captured;
-- ``events``, see `events._event_log`; ``log``, see `realtime.log._log`;
+- ``events``, see `events._event_log`; ``log``, see ``realtime/log/_log.py``;
 - ``about``, a JSON text in two slots, see ``storage/_sealed.py``: ``info``, ``aliases``,
   ``signals``, what is known of the ``captures``, the ``biella`` and the ``engine`` that wrote the
   file, and whether it is ``complete``;

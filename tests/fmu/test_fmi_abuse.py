@@ -377,17 +377,17 @@ def test_serialized_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
         (0, b"\0\0\0\0"),
         (4, struct.pack("<i", 3)),
         (4, struct.pack("<i", -1)),
-        (16, struct.pack("<Q", size)),
-        (24, b"\0" * 8),
-        (28, struct.pack("<I", 99)),
+        (24, struct.pack("<Q", size)),
         (32, b"\0" * 8),
-        (40, struct.pack("<q", -1)),
-        (40, struct.pack("<q", 2**63 - 1)),
-        (56, struct.pack("<q", 0)),
-        (64, struct.pack("<d", float("nan"))),
+        (36, struct.pack("<I", 99)),
+        (40, b"\0" * 8),
+        (48, struct.pack("<q", -1)),
+        (48, struct.pack("<q", 2**63 - 1)),
+        (64, struct.pack("<q", 0)),
         (72, struct.pack("<d", float("nan"))),
-        (72, struct.pack("<d", -1e-4)),
-        (72, struct.pack("<d", 1e-3)),
+        (80, struct.pack("<d", float("nan"))),
+        (80, struct.pack("<d", -1e-4)),
+        (80, struct.pack("<d", 1e-3)),
     ]:
         spoiled = ["spoil", "raw", at, raw.hex()]
         answer = make(
@@ -395,7 +395,7 @@ def test_serialized_states_that_are_wrong(fmu: Unpacked, other: Unpacked) -> Non
         )
         assert answer["statuses"][-2:] == [ERROR, OK], (at, raw)
     # Any value is taken, and nothing breaks.
-    for at in range(72, size, 8):
+    for at in range(88, size, 8):
         for value in (-1.0, 0.5, 1e9, 1e300, float("nan")):
             kept.append(["spoil", "raw", at, struct.pack("<d", value).hex()])
             kept += [

@@ -3,7 +3,7 @@
 In an HDF5 file of a result it is the group ``log``: ``plan``, the bytes that the engine ran, whose
 CRC-32 is in ``about``; ``journal``, all that entered from outside, with its tick; ``blocks``, for
 each part that was appended the entry after its last one, its CRC-32, and up to which tick the input
-log is complete with it, see `results.storage._checked_blocks`. In version 1, ``entries`` and
+log is complete with it, see ``results/storage/_checked_blocks.py``. In version 1, ``entries`` and
 ``ticks`` have how many entries count, and up to which tick, and ``checksum`` the CRC-32 of all.
 """
 

@@ -205,7 +205,10 @@ def test_the_loop_closes_through_a_bad_network(places, tmp_path):
 
     # Each end can be run again without the other.
     assert find_differences(controller, replay(controller)) == []
-    assert find_differences(plant, replay(plant, LOOP["diagram"]())) == []
+    assert (
+        find_differences(plant, replay(plant, LOOP["diagram"](), bind=tmp_path / "plant.toml"))
+        == []
+    )
 
 
 def test_the_loop_closes_over_tcp(tmp_path):
@@ -233,7 +236,10 @@ def test_the_loop_closes_over_tcp(tmp_path):
     assert set(plant[TORQUE]) <= set(controller[TORQUE]) | {0.0}
     assert len(set(plant[TORQUE])) > 50
     assert find_differences(controller, replay(controller)) == []
-    assert find_differences(plant, replay(plant, LOOP["diagram"]())) == []
+    assert (
+        find_differences(plant, replay(plant, LOOP["diagram"](), bind=tmp_path / "plant.toml"))
+        == []
+    )
 
 
 def test_delay_and_loss_cost_control_quality(tmp_path):

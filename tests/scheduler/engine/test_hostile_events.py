@@ -240,8 +240,8 @@ def test_saved_states_with_wrong_values(plan: Plan) -> None:
         instance.run_to(instance.time + 0.4e-2)
         state = instance.save()
         size = 8 * (contract.BL_OPEN_FIELDS + contract.BL_EVENT_COUNTERS)
-        end = 48 + 8 * len(instance.values)
-        places = {*range(48, end - size, 56), *range(end - size, end, 8)}
+        end = 56 + 8 * len(instance.values)
+        places = {*range(56, end - size, 56), *range(end - size, end, 8)}
         for at in sorted(places):
             for value in (-1.0, 0.5, 2.0, 1e-300, 1e19, -1e300, np.inf, np.nan):
                 spoiled = bytearray(state)

@@ -410,7 +410,7 @@ def test_a_saved_state_of_another_size_or_plan(plan: Plan) -> None:
             instance.restore(stranger.save())
         for bit in (1, 2):  # the plan's hash; without its format, it is a state of version 0.1
             spoiled = bytearray(state)
-            spoiled[0] ^= bit
+            spoiled[8] ^= bit
             with pytest.raises(BiellaError, match=r"belongs to another plan, or .*version"):
                 instance.restore(bytes(spoiled))
 
@@ -418,14 +418,14 @@ def test_a_saved_state_of_another_size_or_plan(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("at", "value"),
     [
-        (8, struct.pack("<q", -1)),
-        (8, struct.pack("<q", INT64_MAX)),
-        (24, struct.pack("<q", 0)),
-        (32, struct.pack("<d", np.nan)),
-        (32, struct.pack("<d", np.inf)),
+        (16, struct.pack("<q", -1)),
+        (16, struct.pack("<q", INT64_MAX)),
+        (32, struct.pack("<q", 0)),
         (40, struct.pack("<d", np.nan)),
-        (40, struct.pack("<d", -1e-6)),
-        (40, struct.pack("<d", 1.0)),
+        (40, struct.pack("<d", np.inf)),
+        (48, struct.pack("<d", np.nan)),
+        (48, struct.pack("<d", -1e-6)),
+        (48, struct.pack("<d", 1.0)),
     ],
     ids=[
         "tick negative", "tick overflows", "count", "start NaN", "start infinite", "offset NaN",
@@ -446,7 +446,7 @@ def test_a_saved_state_with_wrong_values(plan: Plan) -> None:
     with plan.instantiate() as instance:
         instance.run(5)
         state = instance.save()
-        for at in range(48, len(state), 8):
+        for at in range(56, len(state), 8):
             for value in (-1.0, 0.5, 1e9, 1e19, -1e300, np.inf, np.nan):
                 spoiled = bytearray(state)
                 struct.pack_into("<d", spoiled, at, value)

@@ -384,7 +384,7 @@ def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatc
 
 def test_waiting_longer_than_the_limit_is_an_error():
     run = run_realtime(loop(), clock="wall")
-    with pytest.raises(TimeoutError, match="has not ended after 0.01 s"):
+    with pytest.raises(TimeoutError, match=r"has not ended after 0\.01 s"):
         run.wait(0.01)
     assert run.running
     run.stop()

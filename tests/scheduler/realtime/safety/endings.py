@@ -148,7 +148,7 @@ def make_diagram(fault: Fault, *, with_python: bool) -> Any:
             if fault.kind == "raise":
                 raise RuntimeError("a mistake")
             if fault.kind == "slow":
-                time.sleep(0.05)
+                time.sleep(0.2)
             while fault.kind in ("hang", "spin"):
                 time.sleep(0.01 if fault.kind == "hang" else 0.0)
             return {"nan": math.nan, "limit": 100.0}.get(fault.kind, u)
@@ -267,7 +267,12 @@ ENDINGS = {
     "exception": Ending("exception in a block", _do("raise")),
     "nan": Ending("a value that is not finite", _do("nan")),
     "limit": Ending("a value outside its limits", _do("limit")),
-    "overrun": Ending('overrun with `overrun="stop"`', _do("slow"), options={"overrun": "stop"}),
+    # Short stalls of a busy machine are tolerated; the tick that takes 0.2 s is not.
+    "overrun": Ending(
+        'overrun of 0.2 s with `overrun="stop"`',
+        _do("slow"),
+        options={"overrun": "stop", "max_consecutive_overruns": 50},
+    ),
     "loss": Ending("loss of another device (timeout 0.3 s)", timeout=0.3, silent=True),
     "end": Ending("end of the program", lambda run, fault: sys.exit()),
     "memory": Ending("`MemoryError`", _exhaust_memory),

@@ -15,7 +15,7 @@ import pytest
 from biella import BiellaError, cli, run_realtime
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, Board, bind, build, wait_until  # type: ignore[import-not-found]
+from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]
 
 pytestmark = [
     pytest.mark.engine,
@@ -31,7 +31,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
     board.close()
 
 
-def start(board: Board, options: str, *before: str) -> subprocess.Popen[str]:
+def start(board: Board, options: str, *before: str, prelude: str = "") -> subprocess.Popen[str]:
     """A process with a run; it has begun when this returns."""
     text = f"""
         import sys, time
@@ -42,9 +42,10 @@ def start(board: Board, options: str, *before: str) -> subprocess.Popen[str]:
         print("go", flush=True)
         time.sleep(60)
     """
+    text = textwrap.dedent(prelude) + textwrap.dedent(text)
     process = subprocess.Popen(
-        [*before, sys.executable, "-c", textwrap.dedent(text)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*before, sys.executable, "-c", text],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_until(lambda: board.last == pytest.approx(LIVE))
     return process
@@ -112,3 +113,26 @@ def test_what_the_guard_cannot_reach_is_named():
     with pytest.warns(Warning, match="the guard cannot send to drive"):
         run = run_realtime(build(), until=0.01, bind=rig, guard=True)
     run.wait()
+
+
+def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
+    """A wild write before the death: to the number of lines, that of values, and the values."""
+    process = start(
+        board,
+        ", guard=True",
+        prelude="""
+            import ctypes, os, struct, sys, threading
+            def damage():
+                sys.stdin.readline()
+                maps = open("/proc/self/maps").read().splitlines()
+                at = int(next(m for m in maps if "biella guard" in m).split("-")[0], 16)
+                ctypes.memmove(at + 8, struct.pack("<i", 1 << 30), 4)
+                ctypes.memmove(at + 296 + 64, struct.pack("<iid", 1 << 30, 1 << 30, 7.0), 16)
+                os._exit(1)
+            threading.Thread(target=damage, daemon=True).start()
+        """,
+    )
+    assert process.stdin is not None
+    process.communicate("now\n")
+    wait_until(lambda: board.is_safe)
+    assert all(value == SAFE for _, value, flags in board.seen if flags & 2)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from biella import BiellaError, cli, run_realtime
+from biella.scheduler.realtime.safety._guard import _latch_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]
@@ -136,3 +137,22 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
     process.communicate("now\n")
     wait_until(lambda: board.is_safe)
     assert all(value == SAFE for _, value, flags in board.seen if flags & 2)
+
+
+def test_a_latch_that_cannot_be_read_is_a_latch(board, capsys):
+    folder = Path(os.environ["XDG_RUNTIME_DIR"], "biella")
+    with run_realtime(build(), bind=bind(board.port), until=0.01) as run:
+        latch = _latch_file(run._devices.values())
+    assert latch.parent == folder
+    latch.write_text("")  # the disk was full
+    with pytest.raises(BiellaError, match=r"died at an unknown time .*biella rearm"):
+        run_realtime(build(), bind=bind(board.port), guard=True)
+    assert cli.main(["rearm"]) == 0
+    assert "process unknown" in capsys.readouterr().out and not latch.exists()
+
+
+def test_a_command_keeps_its_words():
+    command = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "a", "--", "b"]
+    words = [sys.executable, "-m", "biella", "guard", "--", *command]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout.strip() == "['a', '--', 'b']"

@@ -302,9 +302,10 @@ class LiveRun:
 
         If a tick has still not finished, the run continues as soon as it has.
         """
+        number = int(self._pace.latches)
         if not self.latched:
             raise BiellaError("the run is not latched.")
-        self._pace.rearm = 1
+        self._pace.rearm = number  # not a later latch, whose reason the caller does not know
 
     def wait(self, timeout: float | None = None) -> Result:
         """Wait for the end and return the result; Ctrl-C, SIGTERM and SIGHUP end the run safely.

@@ -57,7 +57,9 @@ bool bl_safe_line_read(const bl_safe_line *line, bl_line_state *state) {
         if (current == 0) return false;
         *state = line->states[current % 2];
         atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(&line->current, memory_order_relaxed) == current) return true;
+        if (atomic_load_explicit(&line->current, memory_order_relaxed) == current)
+            return state->kind >= BL_LINE_DATAGRAM && state->kind <= BL_LINE_TEXT &&
+                   state->peer_length <= sizeof state->peer;
     }
     return false;
 }

@@ -495,10 +495,12 @@ static void end_tick(bl_run_context *c) {
     choose_deadline(c);
 }
 
-/* Whether a run stands still: paused, or latched and not armed again. Who arms it again has seen the reason. */
+/* Whether a run stands still: paused, or latched and not armed again. Who arms it again has seen the reason: a request
+   for an earlier latch, which came too late, does not count. */
 static bool stands_still(bl_run_context *c) {
     bl_pace *p = c->p;
-    if (bl_is_latched(p) && atomic_exchange(&p->rearm, 0)) {
+    if (bl_pace_latch(p) && atomic_exchange(&p->rearm, 0) == atomic_load(&p->latches)) {
+        report(c, 0); /* the guard is not to find it overdue once more */
         bl_run_guard_rearm(p->guard);
         atomic_store(&p->latched, BL_LATCH_NONE);
     }
@@ -508,9 +510,9 @@ static bool stands_still(bl_run_context *c) {
 /* Pause or latch: the diagram's time stops; devices are still received from, and are sent safe values. */
 static void stand_still(bl_run_context *c) {
     c->armed = false;
-    report(c, 0);
     while (stands_still(c) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) && c->p->end == BL_END_NONE) {
         make_safe(c);
+        report(c, 0); /* the watchdog may just have reported to the guard in place of this thread */
         c->time = read_clock(c);
         for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
         take_commands(c);
@@ -604,10 +606,11 @@ int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
         }
     }
     end_safely(c);
+    bl_watchdog_stop(c->watchdog);
+    c->watchdog = NULL;
     c->armed = false;
     report(c, 0);
     bl_run_guard_arm(c->p->guard, false);
-    bl_watchdog_stop(c->watchdog);
     if (pace->end != BL_END_ERROR) record_end(c);
     return status;
 }

@@ -128,7 +128,8 @@ typedef struct {
     const int64_t
         *ages; /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
     int64_t age_count;
-    atomic_int cancel, pause, rearm; /* flags set by other threads: end, pause, continue after a latch */
+    atomic_int cancel, pause; /* flags set by other threads: end, pause */
+    atomic_int rearm; /* by other threads: continue after the latch of that number, see `latches`; 0: none */
     atomic_int latched; /* BL_LATCH_ */
     atomic_int latches; /* how often */
     atomic_int signal; /* that has ended the run */

@@ -121,8 +121,7 @@ def _latch_file(devices: Iterable[Any]) -> Path:
 
 
 def _require_no_latch(path: Path) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        about = json.loads(path.read_text())
+    if about := _describe_latch(path):
         raise BiellaError(
             f"the last run with these devices died at {about['time']} (process "
             f"{about['process']}), and its guard sent safe values. Check the rig, then arm it "
@@ -130,12 +129,27 @@ def _require_no_latch(path: Path) -> None:
         )
 
 
+def _describe_latch(path: Path) -> dict[str, Any]:
+    """Return what the guard has noted; empty if there is no latch.
+
+    One that cannot be read counts, too: the disk may have been full.
+    """
+    about: dict[str, Any] = {"process": "unknown", "time": "an unknown time"}
+    try:
+        about.update(json.loads(path.read_text()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError):
+        pass
+    return about
+
+
 def clear_latches() -> list[str]:
     """Remove what guards have left of dead runs; return one line for each."""
     texts = []
     for path in sorted(runtime_folder().glob(f"*{_LATCH}")):
-        with contextlib.suppress(OSError, ValueError):
-            about = json.loads(path.read_text())
+        with contextlib.suppress(OSError):
+            about = _describe_latch(path)
             path.unlink()
             texts.append(f"process {about['process']}, which died at {about['time']}")
     return texts
@@ -188,7 +202,7 @@ def _prepare_guard() -> None:
 
 def guard_command(options: argparse.Namespace) -> None:
     """Run a command; guard its real-time runs; end with its exit code."""
-    command = [word for word in options.guarded if word != "--"]
+    command = options.guarded[1:] if options.guarded[:1] == ["--"] else options.guarded
     if not command:
         raise BiellaError(
             "give the command to guard: biella guard -- biella run-realtime rig.py --bind rig.toml"

@@ -41,7 +41,7 @@ class LatchNotice:
             )  # fmt: skip
         if self._request is not None and self._request.exists():
             self._request.unlink(missing_ok=True)
-            if run.latched:
+            with contextlib.suppress(BiellaError):  # another request has come first
                 run.rearm()
 
     def close(self) -> None:

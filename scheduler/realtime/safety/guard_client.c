@@ -102,13 +102,15 @@ bl_run_guard *bl_run_guard_open(int32_t channel, bl_device **devices, int32_t de
     g->page->process = (int32_t)getpid();
     g->page->margin = margin;
     snprintf(g->page->latch, sizeof g->page->latch, "%s", latch);
+    const bool fits = strlen(latch) < sizeof g->page->latch;
     const bool shared = share_devices(g, devices, device_count);
     const bl_run_guard_message hello = {.kind = BL_GUARD_HELLO};
     const int error = bl_run_guard_post(channel, &hello, memory);
     close(memory);
     bl_run_guard_pass(g);
-    if (shared && error == 0 && await_answer(g)) return g;
+    if (shared && fits && error == 0 && await_answer(g)) return g;
     if (!shared) snprintf(message, message_size, "at most %d devices with outputs can be guarded", BL_GUARDED);
+    else if (!fits) snprintf(message, message_size, "the name of its latch file is too long: %s", latch);
     else snprintf(message, message_size, "the guard does not answer");
     free_guard(g);
     return NULL;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "scheduler/realtime/loop/clock.h"
@@ -20,8 +21,12 @@ enum { GUARD_ROUNDS = 3 };
 /* What the guard has of a run. */
 typedef struct {
     int channel, process, watch; /* watch: a descriptor that becomes readable when the process ends; -1: none */
-    bl_run_guard_page *page;         /* NULL: no run yet */
-    int held[BL_GUARDED];        /* descriptors; -1: none */
+    bl_run_guard_page *page;     /* NULL: no run yet */
+    /* What does not change, from before the first tick: a process that fails may write anywhere, also to the page. */
+    int32_t line_count;
+    int64_t margin;
+    bl_safe_line lines[BL_GUARDED];
+    int held[BL_GUARDED]; /* descriptors; -1: none */
     uint32_t generation[BL_GUARDED];
     bl_device *devices[BL_GUARDED]; /* open while safe values are sent */
     bl_run_guard_report_card *card;
@@ -38,6 +43,7 @@ static void forget_run(guard_state *g) {
     for (int32_t k = 0; k < BL_GUARDED; k++) drop_line(g, k);
     if (g->page) (void)munmap(g->page, sizeof *g->page);
     g->page = NULL;
+    g->line_count = 0;
 }
 
 static void watch_process(guard_state *g, int process) {
@@ -46,7 +52,14 @@ static void watch_process(guard_state *g, int process) {
     g->watch = (int)syscall(SYS_pidfd_open, (pid_t)process, 0u);
 }
 
+static bool is_plausible(const bl_safe_line *line) {
+    return line->in_count >= 0 && line->in_count <= BL_FRAME_VALUES && line->out_count >= 0 &&
+           line->out_count <= BL_FRAME_VALUES && memchr(line->name, '\0', sizeof line->name);
+}
+
 static bool take_page(guard_state *g, int memory) {
+    struct stat about;
+    if (fstat(memory, &about) != 0 || about.st_size < (off_t)sizeof *g->page) return false;
     void *page = mmap(NULL, sizeof *g->page, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (page == MAP_FAILED) return false;
     forget_run(g);
@@ -56,7 +69,14 @@ static bool take_page(guard_state *g, int memory) {
     g->card->process = g->page->process;
     g->card->device_count = g->page->line_count;
     watch_process(g, g->page->process);
-    return g->page->version == BL_GUARD_VERSION && g->page->line_count >= 0 && g->page->line_count <= BL_GUARDED;
+    const int32_t count = g->page->line_count;
+    if (g->page->version != BL_GUARD_VERSION || count < 0 || count > BL_GUARDED) return false;
+    memcpy(g->lines, g->page->lines, sizeof g->lines);
+    g->margin = g->page->margin;
+    g->line_count = count;
+    for (int32_t k = 0; k < count; k++)
+        if (!is_plausible(&g->lines[k])) return false;
+    return true;
 }
 
 static void answer(const guard_state *g) {
@@ -91,21 +111,24 @@ static int take_messages(guard_state *g) {
 
 /* The run has opened a device again, or lost it: our copy would keep the old one open. */
 static void drop_old_lines(guard_state *g) {
-    for (int32_t k = 0; g->page && k < g->page->line_count; k++)
+    for (int32_t k = 0; g->page && k < g->line_count; k++)
         if (g->held[k] >= 0 && atomic_load(&g->page->lines[k].generation) != g->generation[k]) drop_line(g, k);
 }
 
 /* One round of safe values; whether all devices are settled. */
 static bool send_guard_round(guard_state *g) {
     bool settled = true;
-    for (int32_t k = 0; k < g->page->line_count; k++) {
+    for (int32_t k = 0; k < g->line_count; k++) {
         bl_safe_line *line = &g->page->lines[k];
         bl_line_state state;
         if (g->held[k] < 0) continue; /* not connected: nothing to send to */
         if (!g->devices[k] && bl_safe_line_read(line, &state))
-            g->devices[k] = bl_safe_line_open(line, &state, g->held[k]);
+            g->devices[k] = bl_safe_line_open(&g->lines[k], &state, g->held[k]);
         bl_device *d = g->devices[k];
-        if (!d) continue;
+        if (!d) {
+            settled = false;
+            continue;
+        }
         bl_device_listen(d, bl_clock_now());
         bl_device_make_safe(d, (int64_t)d->last_sent);
         atomic_store(&line->guard_sequence, d->last_sent);
@@ -137,7 +160,7 @@ static void send_last_values(guard_state *g) {
 
 static bool is_overdue(const guard_state *g) {
     const int64_t due = atomic_load(&g->page->due);
-    return due != 0 && bl_clock_now() > due + g->page->margin;
+    return due != 0 && bl_clock_now() > due + g->margin;
 }
 
 static bool is_dead(const guard_state *g) {
@@ -179,6 +202,8 @@ int bl_run_guard_serve(int32_t channel, int32_t process, bl_run_guard_report_car
         }
         if (news == 0 && !dead) wait_for_news(g, next);
     }
+    if (news == 0) news = take_messages(g); /* what it has sent before it died */
+    drop_old_lines(g);
     const bool armed = g->page && news <= 0 && atomic_load(&g->page->armed);
     card->outcome = news > 0 ? BL_GUARD_ENDED : armed ? BL_GUARD_DIED : BL_GUARD_CLOSED;
     if (armed) send_last_values(g);

@@ -85,9 +85,10 @@ static void look(bl_watchdog *w) {
     bl_pace *p = w->pace;
     const int number = bl_signals_seen(w->watcher);
     if (number != 0) {
-        (void)bl_latch(p, BL_LATCH_SIGNAL, "%s", bl_signals_describe(number));
+        /* Before the latch, so that a run that ends if it is latched ends by the signal. */
         atomic_store(&p->signal, number);
         atomic_store(&p->cancel, 1);
+        (void)bl_latch(p, BL_LATCH_SIGNAL, "%s", bl_signals_describe(number));
     }
     const int64_t due = atomic_load_explicit(&w->due, memory_order_relaxed), now = bl_clock_now();
     if (due != 0 && now > due)

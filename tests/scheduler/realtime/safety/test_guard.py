@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from biella import BiellaError, cli, run_realtime
+from biella.scheduler.realtime.safety._guard import _latch_file
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, Board, bind, build, wait_until  # type: ignore[import-not-found]
+from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]
 
 pytestmark = [
     pytest.mark.engine,
@@ -31,7 +32,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
     board.close()
 
 
-def start(board: Board, options: str, *before: str) -> subprocess.Popen[str]:
+def start(board: Board, options: str, *before: str, prelude: str = "") -> subprocess.Popen[str]:
     """A process with a run; it has begun when this returns."""
     text = f"""
         import os, sys, time
@@ -42,9 +43,10 @@ def start(board: Board, options: str, *before: str) -> subprocess.Popen[str]:
         print(os.getpid(), flush=True)
         time.sleep(60)
     """
+    text = textwrap.dedent(prelude) + textwrap.dedent(text)
     process = subprocess.Popen(
-        [*before, sys.executable, "-c", textwrap.dedent(text)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*before, sys.executable, "-c", text],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_until(lambda: board.last == pytest.approx(LIVE))
     return process
@@ -110,3 +112,45 @@ def test_what_the_guard_cannot_reach_is_named():
     with pytest.warns(Warning, match="the guard cannot send to drive"):
         run = run_realtime(build(), until=0.01, bind=rig, guard=True)
     run.wait()
+
+
+def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
+    """A wild write before the death: to the number of lines, that of values, and the values."""
+    process = start(
+        board,
+        ", guard=True",
+        prelude="""
+            import ctypes, os, struct, sys, threading
+            def damage():
+                sys.stdin.readline()
+                maps = open("/proc/self/maps").read().splitlines()
+                at = int(next(m for m in maps if "biella guard" in m).split("-")[0], 16)
+                ctypes.memmove(at + 8, struct.pack("<i", 1 << 30), 4)
+                ctypes.memmove(at + 296 + 64, struct.pack("<iid", 1 << 30, 1 << 30, 7.0), 16)
+                os._exit(1)
+            threading.Thread(target=damage, daemon=True).start()
+        """,
+    )
+    assert process.stdin is not None
+    process.communicate("now\n")
+    wait_until(lambda: board.is_safe)
+    assert all(value == SAFE for _, value, flags in board.seen if flags & 2)
+
+
+def test_a_latch_that_cannot_be_read_is_a_latch(board, capsys):
+    folder = Path(os.environ["XDG_RUNTIME_DIR"], "biella")
+    with run_realtime(build(), bind=bind(board.port), until=0.01) as run:
+        latch = _latch_file(run._devices.values())
+    assert latch.parent == folder
+    latch.write_text("")  # the disk was full
+    with pytest.raises(BiellaError, match=r"died at an unknown time .*biella rearm"):
+        run_realtime(build(), bind=bind(board.port), guard=True)
+    assert cli.main(["rearm"]) == 0
+    assert "process unknown" in capsys.readouterr().out and not latch.exists()
+
+
+def test_a_command_keeps_its_words():
+    command = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "a", "--", "b"]
+    words = [sys.executable, "-m", "biella", "guard", "--", *command]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout.strip() == "['a', '--', 'b']"

@@ -135,3 +135,26 @@ def test_outputs_that_only_python_can_reach_are_named(board):
     with pytest.warns(BiellaWarning, match="driver of card is written in Python"):
         warn_of_python_drivers(plan, [Device()], stacklevel=1)
     warn_of_python_drivers(build().compile(), [Device()], stacklevel=1)  # nothing can hang
+
+
+def test_a_late_request_does_not_arm_a_later_latch(board):
+    """Two requests for one latch: the second must not continue the next one unseen."""
+    gate = threading.Event()
+    with run_realtime(build(gate), bind=bind(board.port), watchdog=0.1, max_stall=0.0) as run:
+        wait_until(lambda: board.last == pytest.approx(LIVE))
+        for number in (1, 2):
+            gate.set()
+            wait_until(lambda: run.latched)
+            assert run._pace.latches == number
+            gate.clear()
+            if number == 1:
+                run.rearm()
+                wait_until(lambda: not run.latched)
+                wait_until(lambda: board.last == pytest.approx(LIVE))
+                run._pace.rearm = 1  # of a thread that found the first latch, and was held up
+        wait_until(lambda: not run._pace.rearm)  # it was looked at
+        count = len(board.seen)
+        wait_until(lambda: len(board.seen) > count + 5)
+        assert run.latched and all(value == SAFE for _, value, _ in board.seen[count:])
+        run.rearm()
+        wait_until(lambda: board.last == pytest.approx(LIVE))

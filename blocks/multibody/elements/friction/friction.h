@@ -33,6 +33,13 @@ double mb_stick_spare(const mb_view *m, const int32_t *force, double t, const do
 const int32_t *mb_stick_find_sliding(const mb_view *m, double t, const double *v);
 /* Whether a joint that slides has reversed, or is about to; at a solution. */
 bool mb_stick_stops(const mb_view *m, const int32_t *force, double t, const double *v);
+/* Whether friction stops a joint that has reversed within a step. At a dead center it does not: that would stop the mechanism, too.
+   Needs K factored. */
+bool mb_stick_can_stop(mb_view *m, const int32_t *force, double t, const double *v);
+/* Accelerations up to this are rounding. */
+double mb_stick_rounding(const mb_view *m);
+/* The acceleration with which constraints move a joint that holds, which no effort changes: a driver, or a dead center. Else 0. */
+double mb_stick_forced(const mb_view *m, const int32_t *force, double t);
 
 /* joint_friction.c */
 const int32_t *mb_joint_friction_record(const mb_view *m, int32_t number);

@@ -18,12 +18,10 @@
 
 #include "blocks/multibody/elements/friction/friction.h"
 
-static const double STICKING_STOPS = 100.0; /* of the impulse of the largest effort in a step: what stops a joint */
 enum { STICKING_TRIED = 7 }; /* joints at rest whose modes are tried, three each */
 static const double STICKING_DEPENDENT = 1e-9; /* of a diagonal: what elimination leaves of it */
 static const double STICKING_ASTRAY = 1e-7; /* of the largest acceleration, or m/s², rad/s²: others move a joint */
 static const double STICKING_TIED = 1e-9; /* m/s or rad/s, or of the largest speed: that of a joint which others hold */
-static const double STICKING_ROUNDING = 1e-9; /* of the largest acceleration, or m/s², rad/s² */
 
 static const int32_t *sticking_force(const mb_view *m, int32_t a) { return mb_force_record(m, m->stick.order[a]); }
 
@@ -263,22 +261,11 @@ static void sticking_release(mb_view *m, const int32_t *force, double t, const d
         if (!sticking_is_tied(m, other, t)) mb_set_stick_mode(m, other, MB_SLIPS, mb_stick_direction(m, other));
 }
 
-static double sticking_rounding(const mb_view *m) {
-    return STICKING_ROUNDING * fmax(1.0, mb_largest(m->acceleration, m->nv));
-}
-
-/* The acceleration with which constraints move a joint that holds, which no effort changes: a driver, or a dead center. Else 0. */
-static double sticking_forced(const mb_view *m, const int32_t *force, double t) {
-    if (m->stick.held[force[MB_FORCE_LAW]] == 0.0) return 0.0;
-    const double second = mb_stick_second(m, force, t);
-    return fabs(second) > sticking_rounding(m) ? second : 0.0;
-}
-
 /* Releases joints one by one, until all that hold are within their limits. Returns 0 if the equations have no solution. */
 static int sticking_release_all(mb_view *m, double t, const double *q, const double *v) {
     bool forced = false;
     for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
-        const double way = sticking_forced(m, force, t);
+        const double way = mb_stick_forced(m, force, t);
         if (way == 0.0) continue;
         mb_set_stick_mode(m, force, MB_SLIPS, way);
         forced = true;
@@ -299,9 +286,9 @@ static bool sticking_rests(const mb_view *m, const int32_t *force, double t, con
 
 /* Whether no joint is accelerated against the direction in which it begins to slide; at a solution. */
 static bool sticking_is_consistent(const mb_view *m, double t, const double *v) {
-    const double rounding = sticking_rounding(m);
+    const double rounding = mb_stick_rounding(m);
     for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force))
-        if (sticking_forced(m, force, t) != 0.0) return false;
+        if (mb_stick_forced(m, force, t) != 0.0) return false;
     for (const int32_t *force = sticking_next(m, NULL, MB_SLIPS); force; force = sticking_next(m, force, MB_SLIPS))
         if (sticking_rests(m, force, t, v) && mb_stick_direction(m, force) * mb_stick_second(m, force, t) < -rounding)
             return false;
@@ -363,18 +350,6 @@ static void sticking_stop_tied(mb_view *m, double t, const double *v) {
     }
 }
 
-/* Whether friction stops a joint that has reversed within a step. At a dead center it does not: that would stop the mechanism, too. */
-static bool sticking_can_stop(mb_view *m, const int32_t *force, double t, const double *v) {
-    const mb_stiction *s = &m->stick;
-    const double rate = fabs(mb_joint_rate(m, force, t, v));
-    if (rate <= mb_stick_still(m, v)) return true;
-    mb_view still = mb_view_at_rest(m);
-    mb_stick_respond(&still, force, t);
-    const double response = sticking_rate(m, force, s->acceleration + (int64_t)force[MB_FORCE_LAW] * m->nv);
-    return s->held[force[MB_FORCE_LAW]] == 0.0 &&
-           rate <= STICKING_STOPS * m->whole * mb_stick_limit(m, force) * response;
-}
-
 /* Lets the joints that have stopped hold, and releases those that cannot. Returns whether the modes are consistent. */
 static bool sticking_change(mb_view *m, double t, const double *q, double *v, bool stopped) {
     for (const int32_t *force = sticking_next(m, NULL, MB_YIELDS); force; force = sticking_next(m, force, MB_YIELDS))
@@ -396,7 +371,7 @@ int mb_settle_sticking(mb_view *m, double t, const double *q, double *v, bool *c
     if (!mb_accelerations(m, t, q, v)) return 0;
     for (const int32_t *force = sticking_next(m, NULL, MB_SLIPS); force; force = sticking_next(m, force, MB_SLIPS)) {
         if (!mb_stick_stops(m, force, t, v)) continue;
-        const bool stops = sticking_can_stop(m, force, t, v);
+        const bool stops = mb_stick_can_stop(m, force, t, v);
         mb_set_stick_mode(m, force, stops ? MB_HOLDS : MB_SLIPS, mb_joint_rate(m, force, t, v));
         stopped = stopped || stops;
         *changed = true;

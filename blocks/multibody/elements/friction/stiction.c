@@ -24,6 +24,8 @@ BL_SHARED enum { STICTION_SHOWN_EFFORT, STICTION_SHOWN_POWER_LOSS, STICTION_SHOW
 static const double STICTION_STILL = 1e-12;  /* m/s or rad/s, or of the largest speed: no motion */
 static const double STICTION_HELD = 1e-9;  /* of the response of the free coordinate: constraints hold it */
 static const double STICTION_DEPENDENT = 1e-9;  /* of a diagonal: what elimination leaves of it */
+static const double STICTION_STOPS = 100.0; /* of the impulse of the largest effort in a step: what stops a joint */
+static const double STICTION_ROUNDING = 1e-9; /* of the largest acceleration, or m/s², rad/s² */
 
 static bool stiction_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     return mb_check_coordinate(b, force) && mb_check_numbers(b, force, STICTION_NUMBERS) &&
@@ -117,7 +119,7 @@ const int32_t *mb_next_holding(const mb_view *m, const int32_t *force) {
     int32_t n = force ? mb_element_number(m, force) + 1 : 0;
     for (; m->stick.count > 0 && n < m->head[MB_FORCES]; n++) {
         const int32_t *record = mb_force_record(m, n);
-        if (mb_has_stick_mode(record) && m->stick.slips[record[MB_FORCE_LAW]] == 0.0) return record;
+        if (mb_has_stick_mode(record) && mb_stick_mode(m, record) == MB_HOLDS) return record;
     }
     return NULL;
 }
@@ -318,17 +320,64 @@ bool mb_stick_stops(const mb_view *m, const int32_t *force, double t, const doub
     return ahead < 0.0 || (ahead <= mb_stick_still(m, v) && direction * mb_stick_second(m, force, t) < 0.0);
 }
 
+bool mb_stick_can_stop(mb_view *m, const int32_t *force, double t, const double *v) {
+    const int32_t n = force[MB_FORCE_LAW], nv = m->nv;
+    const double rate = fabs(mb_joint_rate(m, force, t, v));
+    if (rate <= mb_stick_still(m, v)) return true;
+    mb_view still = mb_view_at_rest(m);
+    mb_stick_respond(&still, force, t);
+    const double *unit = m->stick.unit + (int64_t)n * nv, *acceleration = m->stick.acceleration + (int64_t)n * nv;
+    double response = 0.0;
+    for (int32_t k = 0; k < nv; k++) response += unit[k] * acceleration[k];
+    return m->stick.held[n] == 0.0 && rate <= STICTION_STOPS * m->whole * mb_stick_limit(m, force) * response;
+}
+
+double mb_stick_rounding(const mb_view *m) { return STICTION_ROUNDING * fmax(1.0, mb_largest(m->acceleration, m->nv)); }
+
+double mb_stick_forced(const mb_view *m, const int32_t *force, double t) {
+    if (m->stick.held[force[MB_FORCE_LAW]] == 0.0) return 0.0;
+    const double second = mb_stick_second(m, force, t);
+    return fabs(second) > mb_stick_rounding(m) ? second : 0.0;
+}
+
+/* Ends the sliding of joints that have reversed: they hold, or slide back. Returns 0 if K is singular. */
+static int stiction_turn(mb_view *m, double t, const double *q, const double *v, bool *changed, bool *stopped) {
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n);
+        if (!mb_has_stick_mode(force) || !mb_stick_stops(m, force, t, v)) continue;
+        if (!*changed) { /* for the responses */
+            mb_kinematics(m, t, q, v);
+            if (!mb_refactor(m)) return 0;
+        }
+        const bool stops = mb_stick_can_stop(m, force, t, v);
+        mb_set_stick_mode(m, force, stops ? MB_HOLDS : MB_SLIPS, mb_joint_rate(m, force, t, v));
+        *stopped = *stopped || stops;
+        *changed = true;
+    }
+    return 1;
+}
+
+/* Releases joints that hold and that constraints move. Returns whether there are any. */
+static bool stiction_release_forced(const mb_view *m, double t) {
+    bool any = false;
+    for (const int32_t *force = mb_next_holding(m, NULL); force; force = mb_next_holding(m, force)) {
+        const double way = mb_stick_forced(m, force, t);
+        if (way == 0.0) continue;
+        mb_set_stick_mode(m, force, MB_SLIPS, way);
+        any = true;
+    }
+    return any;
+}
+
 int mb_settle_stiction(mb_view *m, double t, const double *q, double *v, bool *changed) {
     *changed = false;
     if (m->head[MB_JOINT_FRICTIONS] > 0) return mb_settle_sticking(m, t, q, v, changed);
     if (!mb_accelerations(m, t, q, v)) return 0;
-    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
-        const int32_t *force = mb_force_record(m, n);
-        if (!mb_has_stick_mode(force) || !mb_stick_stops(m, force, t, v)) continue;
-        m->stick.slips[force[MB_FORCE_LAW]] = 0.0;
-        *changed = true;
-    }
-    if (*changed && (!mb_hold_still(m, t, q, v) || !mb_accelerations(m, t, q, v))) return 0;
+    bool stopped = false;
+    if (!stiction_turn(m, t, q, v, changed, &stopped)) return 0;
+    if (stopped && !mb_hold_still(m, t, q, v)) return 0;
+    if (*changed && !mb_accelerations(m, t, q, v)) return 0;
+    if (stopped && stiction_release_forced(m, t) && !mb_accelerations(m, t, q, v)) return 0;
     /* Each pass releases one joint, which changes the efforts on the others. */
     for (int32_t pass = 0; pass < m->stick.count; pass++) {
         const int32_t *force = mb_stick_find_sliding(m, t, v);

@@ -130,7 +130,8 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
                 maps = open("/proc/self/maps").read().splitlines()
                 at = int(next(m for m in maps if "biella guard" in m).split("-")[0], 16)
                 ctypes.memmove(at + 8, struct.pack("<i", 1 << 30), 4)
-                ctypes.memmove(at + 296 + 64, struct.pack("<iiiid", 1 << 30, 1 << 30, 0, 0, 7.0), 24)
+                line = struct.pack("<iiiid", 1 << 30, 1 << 30, 0, 0, 7.0)
+                ctypes.memmove(at + 296 + 64, line, len(line))
                 os._exit(1)
             threading.Thread(target=damage, daemon=True).start()
         """,

@@ -291,6 +291,10 @@ static int send_frame(bl_device *d, int64_t tick, int flags) {
     }
     bl_safe_line_follow(d);
     const uint32_t sequence = next_sequence(d, tick);
+    if (!(flags & BL_SEND_SAFE) && bl_safe_line_is_tripped(d)) {
+        d->counts.dropped++;
+        return -EAGAIN;
+    }
     const int error = d->driver->send(d, sequence, flags);
     if (error == 0) {
         d->counts.sent++;

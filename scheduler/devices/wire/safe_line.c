@@ -46,10 +46,12 @@ void bl_safe_line_publish(bl_device *d) {
 }
 
 void bl_safe_line_follow(bl_device *d) {
-    if (!d->line || !atomic_load_explicit(&d->line->guard_has_sent, memory_order_acquire)) return;
+    if (!d->line || !atomic_exchange_explicit(&d->line->guard_has_sent, 0, memory_order_acquire)) return;
     const uint32_t sequence = atomic_load_explicit(&d->line->guard_sequence, memory_order_relaxed);
     if (sequence - d->last_sent <= INT32_MAX) d->last_sent = sequence;
 }
+
+bool bl_safe_line_is_tripped(const bl_device *d) { return d->line && atomic_load(&d->line->tripped); }
 
 bool bl_safe_line_read(const bl_safe_line *line, bl_line_state *state) {
     for (int tries = 0; tries < 100; tries++) {
@@ -149,6 +151,10 @@ bool bl_safe_line_share(bl_device *d, bl_safe_line *line) {
 }
 void bl_safe_line_publish(bl_device *d) { (void)d; }
 void bl_safe_line_follow(bl_device *d) { (void)d; }
+bool bl_safe_line_is_tripped(const bl_device *d) {
+    (void)d;
+    return false;
+}
 bool bl_safe_line_read(const bl_safe_line *line, bl_line_state *state) {
     (void)line, (void)state;
     return false;

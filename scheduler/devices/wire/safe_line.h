@@ -25,6 +25,7 @@ struct bl_line_state {
 struct bl_safe_line {
     char name[64];
     int32_t in_count, out_count;
+    atomic_int tripped;           /* by the guard before it sends; cleared by the run when it is armed again */
     double safe[BL_FRAME_VALUES]; /* raw */
     atomic_int descriptor;        /* in the process of the run; -1: none */
     atomic_uint generation;       /* of the descriptor */
@@ -40,6 +41,9 @@ bool bl_safe_line_share(bl_device *d, bl_safe_line *line);
 void bl_safe_line_publish(bl_device *d);
 /* Lets the sequence of a shared device follow frames of the guard. */
 void bl_safe_line_follow(bl_device *d);
+/* Whether the guard may have sent. To be asked when the sequence of a live frame is chosen: if the guard trips later, even
+   while this process is stopped, its frames have later numbers, and the device drops the live one. */
+bool bl_safe_line_is_tripped(const bl_device *d);
 /* A copy of the valid state; false if there is none. */
 bool bl_safe_line_read(const bl_safe_line *line, bl_line_state *state);
 /* A device of the guard that sends to that line through `descriptor`, which it does not own; NULL: no memory. Its frames

@@ -33,7 +33,9 @@ bool bl_run_guard_has_tripped(const bl_run_guard *g) {
 }
 
 void bl_run_guard_rearm(bl_run_guard *g) {
-    if (g) atomic_store(&g->page->tripped, 0);
+    if (!g) return;
+    atomic_store(&g->page->tripped, 0);
+    for (int32_t k = 0; k < g->page->line_count; k++) atomic_store(&g->page->lines[k].tripped, 0);
 }
 
 /* The descriptor may be closed and its number be used again before it is passed. Then the generation has changed, and the

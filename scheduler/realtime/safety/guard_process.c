@@ -180,6 +180,7 @@ static void wait_for_news(const guard_state *g, int64_t deadline) {
 static int64_t handle_stall(guard_state *g) {
     const int64_t begin = bl_clock_now();
     if (!atomic_exchange(&g->page->tripped, 1)) g->card->trips++;
+    for (int32_t k = 0; k < g->line_count; k++) atomic_store(&g->page->lines[k].tripped, 1);
     const bool settled = send_guard_round(g);
     g->card->reaction = bl_clock_now() - begin;
     return bl_clock_now() + (settled ? GUARD_LATER : GUARD_REPEAT);

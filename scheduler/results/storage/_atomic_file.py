@@ -52,6 +52,8 @@ class AtomicFile(io.RawIOBase):
         self._size = 0  # as HDF5 sees it
         self._reached = 0  # by the last commit, a multiple of a page
         self._pages: dict[int, bytearray] = {}
+        # Pages of a whole record on the disk, not all in their places, and the size of the file.
+        self._in_effect: tuple[dict[int, bytearray], int] | None = None
         self.discards = False
         self.error: OSError | None = None
 
@@ -114,23 +116,26 @@ class AtomicFile(io.RawIOBase):
             return
         has_record = False
         try:
+            self._finish_record()  # before anything is written over it
             new = [number for number in self._pages if number * PAGE >= self._reached]
             self._place_pages(new)
             changed = [number for number in self._pages if number * PAGE < self._reached]
             if changed:
                 self._write_record(changed)
                 has_record = True
-                self._place_pages(changed)
+                pages = {number: bytearray(self._pages[number]) for number in changed}
+                self._in_effect = pages, self._size
+                self._finish_record()
+            else:
+                os.ftruncate(self._file.fileno(), self._size)
                 self._synchronize()
-            os.ftruncate(self._file.fileno(), self._size)
-            self._synchronize()
             self._pages.clear()
             self.error = None
         except OSError as error:
             self.error = error
             if not has_record:
                 raise
-            # A whole record is in effect; its pages are written again by the next commit.
+            # A whole record is in effect; the next commit begins with its pages.
         self._reached = _round_up(self._size)
 
     def overwrite(self, start: int, data: bytes) -> None:
@@ -138,10 +143,10 @@ class AtomicFile(io.RawIOBase):
         if self.discards:
             return
         _write_at(self._file, start, data)
+        in_effect = self._in_effect[0] if self._in_effect else {}
         for number in range(start // PAGE, -(-(start + len(data)) // PAGE)):
-            if number in self._pages:
+            for page in filter(None, (self._pages.get(number), in_effect.get(number))):
                 low, high = max(start, number * PAGE), min(start + len(data), (number + 1) * PAGE)
-                page = self._pages[number]
                 page[low - number * PAGE : high - number * PAGE] = data[low - start : high - start]
 
     def discard(self) -> None:
@@ -190,18 +195,29 @@ class AtomicFile(io.RawIOBase):
             self.error = error
             self._change(start, view)
 
-    def _place_pages(self, numbers: list[int]) -> None:
-        """Write pages to their places, neighbors together."""
+    def _finish_record(self) -> None:
+        """Write the pages of a record that is in effect to their places, and remove it."""
+        if self._in_effect is None:
+            return
+        pages, size = self._in_effect
+        self._place_pages(list(pages), pages)
+        self._synchronize()
+        os.ftruncate(self._file.fileno(), size)
+        self._synchronize()
+        self._in_effect = None
+
+    def _place_pages(self, numbers: list[int], pages: dict[int, bytearray] | None = None) -> None:
+        """Write pages to their places, neighbors together; by default those in memory."""
+        pages = self._pages if pages is None else pages
         numbers = sorted(numbers)
         first = 0
         for k in range(1, len(numbers) + 1):
             if k == len(numbers) or numbers[k] != numbers[k - 1] + 1:
-                run = b"".join(self._pages[number] for number in numbers[first:k])
+                run = b"".join(pages[number] for number in numbers[first:k])
                 _write_at(self._file, numbers[first] * PAGE, run)
                 first = k
 
     def _write_record(self, numbers: list[int]) -> None:
-        # Beyond an earlier record, whose pages may not all be in place.
         start = _round_up(max(self._size, os.fstat(self._file.fileno()).st_size))
         try:
             pages = {number: self._pages[number] for number in numbers}

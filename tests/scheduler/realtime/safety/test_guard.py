@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -126,7 +128,8 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
                 maps = open("/proc/self/maps").read().splitlines()
                 at = int(next(m for m in maps if "biella guard" in m).split("-")[0], 16)
                 ctypes.memmove(at + 8, struct.pack("<i", 1 << 30), 4)
-                ctypes.memmove(at + 296 + 64, struct.pack("<iid", 1 << 30, 1 << 30, 7.0), 16)
+                line = struct.pack("<iiiid", 1 << 30, 1 << 30, 0, 0, 7.0)
+                ctypes.memmove(at + 296 + 64, line, len(line))
                 os._exit(1)
             threading.Thread(target=damage, daemon=True).start()
         """,
@@ -154,3 +157,24 @@ def test_a_command_keeps_its_words():
     words = [sys.executable, "-m", "biella", "guard", "--", *command]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.stdout.strip() == "['a', '--', 'b']"
+
+
+def test_a_guard_that_trips_between_the_check_and_the_frame(board):
+    """The line says so when the number of the frame is chosen: no live value leaves."""
+    with run_realtime(build(), bind=bind(board.port), guard=True) as run:
+        wait_until(lambda: board.last == pytest.approx(LIVE))
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        page = int(next(m for m in maps if "biella guard" in m).split("-")[0], 16)
+        tripped = ctypes.c_int.from_address(page + 296 + 64 + 8)
+        tripped.value = 1
+        ticks = run.report().info["ticks"]
+        wait_until(lambda: run.report().info["ticks"] > ticks + 2)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:  # after all before it
+            other.sendto(b"mark" * 8, ("127.0.0.1", board.port))
+        wait_until(lambda: (count := len(board.seen)) and board.seen[count - 1][2] == ord("a"))
+        count = len(board.seen)
+        ticks = run.report().info["ticks"]
+        wait_until(lambda: run.report().info["ticks"] > ticks + 50)
+        assert len(board.seen) == count
+        tripped.value = 0
+        wait_until(lambda: board.last == pytest.approx(LIVE))

@@ -289,3 +289,62 @@ def test_a_simulation_that_fails_to_write_says_what_was_kept(
     with pytest.raises(ResultError, match=r"no permission to write.*10 rows, to t = 9 s, are in"):
         recorder.close()
     assert recorder.close().length == 10 == Result.from_hdf5(tmp_path / "r.h5").length
+
+
+def test_a_kill_after_a_disk_that_fails_within_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record whose pages are not all in place stays whole until they are."""
+    plain_write, plain_truncate = os.pwrite, os.ftruncate
+    path = tmp_path / "f"
+    file = AtomicFile(path)
+    file.write(b"a" * 5 * PAGE)
+    file.commit()
+    for number in (0, 2):  # two places
+        file.seek(number * PAGE)
+        file.write(b"b")
+    places: list[int] = []
+    images: list[bytes] = []
+
+    def fail_at_second_page(handle: int, data: bytes, start: int) -> int:
+        places.append(start)
+        if start == 2 * PAGE:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return plain_write(handle, data, start)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", fail_at_second_page)
+        file.commit()  # the record is in effect
+    assert places == [5 * PAGE, 0, 2 * PAGE]
+
+    def pwrite(handle: int, data: bytes, start: int) -> int:
+        plain_write(handle, bytes(data)[: len(data) // 2], start)
+        images.append(path.read_bytes())
+        done = plain_write(handle, data, start)
+        images.append(path.read_bytes())
+        return done
+
+    def ftruncate(handle: int, size: int) -> None:
+        plain_truncate(handle, size)
+        images.append(path.read_bytes())
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr(os, "ftruncate", ftruncate)
+    for number in (0, 2):
+        file.seek(number * PAGE + 1)
+        file.write(b"c")
+    file.seek(5 * PAGE)
+    file.write(b"d" * PAGE)
+    file.commit()
+    file.close()
+    assert len(images) > 4
+    states = []
+    for image in images:
+        (tmp_path / "g").write_bytes(image)
+        with (tmp_path / "g").open("rb") as left:
+            record = read_record(left)
+        pages = record[0] if record else {}
+        heads = [pages.get(k, image[k * PAGE : (k + 1) * PAGE])[:2] for k in (0, 2)]
+        assert heads[0] == heads[1]
+        states.append(heads[0])
+    assert states == sorted(states) and set(states) == {b"ba", b"bc"}

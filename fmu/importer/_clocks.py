@@ -135,8 +135,7 @@ def encode_clocks(clocks: Sequence[Clock], groups: Sequence[Group]) -> list[int]
         for scalar in group.scalars:
             mask = sum(1 << places[name] for name in set(scalar.clocks) if name in places)
             if mask:
-                has_start = int(scalar.start is not None)
-                numbers += [value, has_start, *struct.unpack("<ii", struct.pack("<Q", mask))]
+                numbers += [value, *struct.unpack("<ii", struct.pack("<Q", mask))]
             value += scalar.size
     return numbers
 

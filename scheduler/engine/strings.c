@@ -12,6 +12,7 @@
 typedef struct {
     size_t size, capacity;
     unsigned char *bytes;
+    bool is_text;
 } bl_kept_value;
 
 typedef struct {
@@ -33,25 +34,26 @@ static void free_writer(bl_value_writer *w) {
     free(w);
 }
 
-static bl_value_writer *make_writer(size_t capacity, size_t limit) {
+static bl_value_writer *make_writer(size_t capacity, size_t limit, bool is_text) {
     bl_value_writer *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->limit = limit;
     for (int k = 0; k < BL_STRINGS_KEPT; k++) {
         w->values[k].bytes = calloc(capacity, 1);
         w->values[k].capacity = capacity;
+        w->values[k].is_text = is_text;
         if (!w->values[k].bytes) return free_writer(w), NULL;
     }
     return w;
 }
 
-static int32_t open_writer(bl_engine *e, size_t capacity, size_t limit) {
+static int32_t open_writer(bl_engine *e, size_t capacity, size_t limit, bool is_text) {
     if (!e->strings) e->strings = calloc(1, sizeof *e->strings);
     if (!e->strings || e->strings->count >= 1 << 20) return BL_ERROR_MEMORY;
     bl_value_writer **more = realloc(e->strings->writers, ((size_t)e->strings->count + 1) * sizeof *more);
     if (!more) return BL_ERROR_MEMORY;
     e->strings->writers = more;
-    more[e->strings->count] = make_writer(capacity, limit);
+    more[e->strings->count] = make_writer(capacity, limit, is_text);
     return more[e->strings->count] ? e->strings->count++ : BL_ERROR_MEMORY;
 }
 
@@ -90,8 +92,8 @@ static const bl_kept_value *read_value(const bl_engine *e, double number) {
     return w->sequence - sequence < BL_STRINGS_KEPT ? &w->values[sequence % BL_STRINGS_KEPT] : NULL;
 }
 
-int32_t bl_string_open(bl_engine *e) { return open_writer(e, BL_STRING_SIZE, BL_STRING_SIZE - 1); }
-int32_t bl_binary_open(bl_engine *e) { return open_writer(e, FIRST_BINARY_CAPACITY, BL_BINARY_SIZE); }
+int32_t bl_string_open(bl_engine *e) { return open_writer(e, BL_STRING_SIZE, BL_STRING_SIZE - 1, true); }
+int32_t bl_binary_open(bl_engine *e) { return open_writer(e, FIRST_BINARY_CAPACITY, BL_BINARY_SIZE, false); }
 
 /* A string is kept with its terminator: the capacity of its writer is one more than its limit. */
 double bl_string_write(bl_engine *e, int32_t writer, const char *text) {
@@ -107,9 +109,10 @@ double bl_binary_write(bl_engine *e, int32_t writer, const unsigned char *bytes,
     return write_value(e, writer, bytes, (size_t)size);
 }
 
+/* Only strings have a terminator. */
 const char *bl_string_read(const bl_engine *e, double number) {
     const bl_kept_value *value = read_value(e, number);
-    return value ? (const char *)value->bytes : NULL;
+    return value && value->is_text ? (const char *)value->bytes : NULL;
 }
 
 const unsigned char *bl_binary_read(const bl_engine *e, double number, int64_t *size) {

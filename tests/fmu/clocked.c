@@ -128,11 +128,12 @@ API int fmi3GetFloat64(void *c, const unsigned *r, size_t n, double *value, size
     for (size_t k = 0; k < n; k++) switch (r[k]) {
             case TIME: value[k] = m->t; break;
             case Y:
-                if (!m->active) return fail(m, "y is read while its clock is not active");
-                value[k] = m->x + m->k * m->u;
+                if (!m->active && m->mode != INITIALIZING) return fail(m, "y is read while its clock is not active");
+                value[k] = m->active ? m->x + m->k * m->u : m->x;
                 break;
             case ALARM:
-                if (!triggers(m)) return fail(m, "alarm is read while its clock is not active");
+                if (!triggers(m) && m->mode != INITIALIZING)
+                    return fail(m, "alarm is read while its clock is not active");
                 value[k] = m->t;
                 break;
             case Z: value[k] = m->z; break;
@@ -153,8 +154,8 @@ API int fmi3SetFloat64(void *c, const unsigned *r, size_t n, const double *value
 API int fmi3GetInt32(void *c, const unsigned *r, size_t n, int32_t *value, size_t count) {
     model *m = c;
     if (n != 1 || count != 1 || r[0] != COUNT) return ERROR;
-    if (!m->active) return fail(m, "count is read while its clock is not active");
-    return value[0] = m->count + 1, OK;
+    if (!m->active && m->mode != INITIALIZING) return fail(m, "count is read while its clock is not active");
+    return value[0] = m->active ? m->count + 1 : 0, OK;
 }
 API int fmi3DoStep(void *c, double t, double h, bool final, bool *event, bool *end, bool *early, double *reached) {
     model *m = c;

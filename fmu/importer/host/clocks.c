@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     bl_fmu_group group; /* of an output, its places are those where the values are held */
     uint64_t clocks;
-    bool is_input, has_start;
+    bool is_input;
     double *held;
     double *const *target; /* the port of an output, and where in it */
     int32_t element;
@@ -40,7 +40,6 @@ struct bl_fmu_clocks {
     clocked_variable *variables;
     double *state;
     size_t state_count;
-    double slack; /* within which two times are the same */
     int32_t first_name;
 };
 
@@ -59,8 +58,11 @@ int bl_clocks_check(const int32_t *integers, int64_t count, int64_t value_count)
         if (record[1] < 0 || record[1] >= HOST_CLOCK_KINDS || !(shift >= 0.0)) return 0;
         if (record[1] <= HOST_CLOCK_SET && !(interval > 0.0 && isfinite(interval) && isfinite(shift))) return 0;
     }
-    for (int64_t k = 0; k < rest / HOST_CLOCKED_FIELDS; k++, record += HOST_CLOCKED_FIELDS)
-        if (record[0] < 0 || record[0] >= value_count) return 0;
+    /* In ascending order: none occurs twice. */
+    for (int64_t k = 0, least = 0; k < rest / HOST_CLOCKED_FIELDS; k++, record += HOST_CLOCKED_FIELDS) {
+        if (record[0] < least || record[0] >= value_count) return 0;
+        least = (int64_t)record[0] + 1;
+    }
     return 1;
 }
 
@@ -95,13 +97,12 @@ static int open_variable(const bl_block *b, bl_fmu_clocks *c, clocked_variable *
                          double **held) {
     int32_t port = 0, element = 0;
     const int32_t *record = find_value(b, entry[0], &v->is_input, &port, &element);
-    if (!record) return 0;
+    if (!record || record[1] & HOST_CONTINUES) return 0; /* values of two variables are not the same ones */
     const int32_t fields = v->is_input ? HOST_INPUT_FIELDS : HOST_OUTPUT_FIELDS,
                   width = v->is_input ? b->u_width[port] : b->y_width[port],
                   count = count_values(record, fields, width - element);
-    v->clocks = (uint64_t)(uint32_t)entry[2] | (uint64_t)(uint32_t)entry[3] << 32;
+    v->clocks = (uint64_t)(uint32_t)entry[1] | (uint64_t)(uint32_t)entry[2] << 32;
     v->clocks &= c->count == HOST_LARGEST_CLOCKS ? UINT64_MAX : (UINT64_C(1) << c->count) - 1;
-    v->has_start = entry[1] != 0;
     if (!bl_fmu_allocate_group(&v->group, record[1] & HOST_TYPE_MASK, count)) return 0;
     v->group.is_discrete = v->is_input;
     for (int32_t k = 0; k < count; k++) {
@@ -131,7 +132,6 @@ int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks) {
     for (int32_t p = 0; p < b->u_count; p++) c->first_name += b->u_width[p];
     for (int32_t p = 0; p < b->y_count; p++) outputs += b->y_width[p];
     c->first_name += (int32_t)outputs;
-    c->slack = 1e-9 * b->dt;
     c->clocks = calloc((size_t)c->count, sizeof *c->clocks);
     c->variables = calloc((size_t)c->variable_count + 1, sizeof *c->variables);
     c->state = calloc(CLOCKS_HEAD + (size_t)c->count * CLOCK_STATE + (size_t)outputs, sizeof *c->state);
@@ -254,8 +254,7 @@ int bl_clocks_begin(bl_fmu_host *f, double t) {
     for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++) {
         clocked_variable *v = &c->variables[k];
         if (v->is_input) continue;
-        memset(v->held, 0, (size_t)v->group.count * sizeof *v->held);
-        if (v->has_start) status = f->fmi->get(f, &v->group, t);
+        status = f->fmi->get(f, &v->group, t); /* what is held until the first activation: FMI allows it here */
     }
     return status;
 }
@@ -271,16 +270,19 @@ double bl_clocks_next(const bl_fmu_host *f) {
     return next;
 }
 
-bool bl_clocks_due(const bl_fmu_host *f, double t) { return f->clocks && bl_clocks_next(f) <= t + f->clocks->slack; }
+bool bl_clocks_due(const bl_fmu_host *f, double t) {
+    return f->clocks && bl_clocks_next(f) <= t + bl_slack(f->engine, t);
+}
 
 int bl_clocks_activate(bl_fmu_host *f, double t) {
     bl_fmu_clocks *c = f->clocks;
+    const double slack = bl_slack(f->engine, t);
     uint32_t references[HOST_LARGEST_CLOCKS];
     fmi3Clock values[HOST_LARGEST_CLOCKS];
     size_t count = 0;
     for (int32_t k = 0; k < c->count; k++) {
         double *state = state_of(c, k);
-        if (!is_timed(&c->clocks[k]) || state[CLOCK_ACTIVE] != 0.0 || !(state[CLOCK_NEXT] <= t + c->slack)) continue;
+        if (!is_timed(&c->clocks[k]) || state[CLOCK_ACTIVE] != 0.0 || !(state[CLOCK_NEXT] <= t + slack)) continue;
         references[count] = c->clocks[k].reference;
         values[count++] = fmi3ClockActive;
         state[CLOCK_ACTIVE] = 1.0;

@@ -11,9 +11,9 @@
 #include "fmu/importer/host/host.h"
 
 /* After the parameters, the integers of a block with clocks have their number; for each clock its reference, kind, interval and shift, which
-   are doubles; then for each clocked variable the number of its first value, inputs before outputs, whether it has a start value, and
+   are doubles; then for each clocked variable the number of its first value, inputs before outputs, and
    the clocks that activate it, two words of a bit for each. */
-enum { HOST_CLOCK_FIELDS = 6, HOST_CLOCKED_FIELDS = 4, HOST_LARGEST_CLOCKS = 64 };
+enum { HOST_CLOCK_FIELDS = 6, HOST_CLOCKED_FIELDS = 3, HOST_LARGEST_CLOCKS = 64 };
 enum {
     HOST_CLOCK_CONSTANT, /* interval and shift are those of the description */
     HOST_CLOCK_SET,      /* the same, and the FMU is told the interval */

@@ -473,7 +473,8 @@ static int step_part(const bl_block *b, bl_fmu_host *f, double *now, double end,
 }
 
 static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is_last) {
-    const double end = t + h, tiny = 1e-9 * h;
+    const double end = t + h,
+                 tiny = fmax(1e-9 * h, 4e-16 * fabs(end)); /* the second is what rounding does to large times */
     double now = t;
     int ended = 0, standing = 0;
     int status = f->mode == HOST_EVENTS ? handle_events(b, f, t, &ended) : BL_OK;

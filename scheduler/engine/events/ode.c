@@ -180,11 +180,14 @@ static void ode_keep_values(bl_engine *e) {
     if (e->crossing_count > 0) memcpy(ode->modes_before, e->mode, (size_t)e->crossing_count * sizeof(double));
 }
 
-/* Goes back to before the updates of a tick, if parameters or inputs have changed since at the same instant. */
+/* Goes back to before the updates of a tick, if parameters or inputs have changed since at the same instant. With clocks, what a tick has
+   sampled remains: a periodic clock is active once in an event. */
 static void ode_reopen_tick(bl_engine *e) {
     bl_ode *ode = e->ode;
     double *memory = ode->memory;
-    if (ode->is_varied || memory[ODE_IN_EVENT] == 0.0 || memory[ODE_PENDING] != 0.0 || memory[ODE_HIT] < 0.0) return;
+    if (e->clock_count > 0 || ode->is_varied || memory[ODE_IN_EVENT] == 0.0 || memory[ODE_PENDING] != 0.0 ||
+        !(memory[ODE_HIT] >= 0.0))
+        return;
     const double t = memory[ODE_TIME];
     if (fabs(t - ode_time_of(e, memory[ODE_HIT])) > ode_slack(e, t) || !ode_has_changed(e) ||
         memcmp(ode->after, e->x, (size_t)e->layout.states * sizeof(double)) != 0)

@@ -264,3 +264,37 @@ def test_model_exchange_misses_no_tick(tmp_path: Path) -> None:
 def test_plans_with_wrong_clocks_are_rejected(rates: list[int], message: str) -> None:
     with pytest.raises(BiellaError, match=message):
         make_sampled().compile().with_clocks(rates).open()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_input_after_the_tick_is_not_sampled_in_its_event(tmp_path: Path, reads: bool) -> None:
+    """A periodic clock is active once in an event: other updates there need no activation."""
+    d = Diagram("held", step=1e-3)
+    x = d.add(Integrator(0.0), "x")
+    d.connect(d.add(Gain(2.0), "gain", period=0.05, u=d.input("u")), x)
+    d.output("y", d["gain"])
+    path = d.export_fmu(tmp_path / "x.fmu", version="3.0", kind="me", clocks=True, sources=False)
+    description = fmpy.read_model_description(str(path))
+    references = {v.name: v.valueReference for v in description.modelVariables}
+    fmu = FMU3Model(
+        guid=description.guid,
+        unzipDirectory=fmpy.extract(str(path), str(tmp_path / "fmu")),
+        modelIdentifier=description.modelExchange.modelIdentifier,
+        instanceName="held",
+    )
+    fmu.instantiate()
+    fmu.enterInitializationMode(startTime=0.0)
+    fmu.exitInitializationMode()
+    fmu.setFloat64([references["u"]], [1.0])
+    fmu.setClock([references["clock_50ms"]], [True])
+    fmu.updateDiscreteStates()
+    fmu.setFloat64([references["u"]], [5.0])
+    if reads:
+        assert fmu.getFloat64([references["y"]]) == [2.0]
+    fmu.updateDiscreteStates()
+    assert fmu.getFloat64([references["y"]]) == [2.0]
+    fmu.enterContinuousTimeMode()
+    assert fmu.getFloat64([references["y"]]) == [2.0]
+    fmu.terminate()
+    fmu.freeInstance()

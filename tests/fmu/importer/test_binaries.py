@@ -144,6 +144,7 @@ def test_numbers_of_binaries(courier):
         assert write(b"a", -1) == write(b"a", 1, 7) == write(b"a", 1, -1) == 0.0
         assert library.bl_binary_write(handle, writer, None, 1) == 0.0
         assert library.bl_string_write(handle, other, b"text") not in numbers
+        assert library.bl_string_read(handle, numbers[-1]) is None  # it has no terminator
         for wrong in (0.0, -1.0, 1.0, 5.0 * 2**32, 2.0**60, float("nan"), float("inf")):
             assert read_binary(instance, wrong) is None
 

@@ -15,6 +15,12 @@ _POLYNOMIALS = {
     for solver, order in {"euler": 1, "heun": 2, "rk3": 3, "rk4": 4, "dopri5": 5}.items()
 }
 _POLYNOMIALS["dopri5"].append(1.0 / 600.0)
+MULTIRATE_RK4 = "rk4 with substeps"
+"""The method of order 4 for the slow part of a multirate step (solvers/multirate.c), by which it is
+stable up to |λ| h = 2.63 for real λ, rk4 up to 2.78."""
+MULTIRATE_FIFTH = -504509.0 / 310272000.0
+"""The coefficient of z⁵ in its R(z), from its table; the others are those of rk4."""
+_POLYNOMIALS[MULTIRATE_RK4] = [*_POLYNOMIALS["rk4"], MULTIRATE_FIFTH]
 
 
 def find_largest_step(eigenvalues: Eigenvalues, solver: str) -> float:

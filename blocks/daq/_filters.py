@@ -21,6 +21,7 @@ from ..core._ports import (
     parameter,
     periodic,
 )
+from ..core._stiffness import MULTIRATE_FIFTH, MULTIRATE_RK4
 from ..core._vectors import require_choice, require_one_positive, require_whole
 
 _SECTION = 9
@@ -33,6 +34,7 @@ _GROWTH = {
     "heun": _SERIES[:3],
     "rk3": _SERIES[:4],
     "rk4": _SERIES,
+    MULTIRATE_RK4: [*_SERIES, MULTIRATE_FIFTH],
     "dopri5": [*_SERIES, 1 / 120, 1 / 600],
 }
 

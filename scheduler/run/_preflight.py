@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...blocks.core._stiffness import MULTIRATE_RK4
 from ...errors import BiellaError, BiellaWarning, BlockError
 from ..compile._model import Model
 from ..compile.coupling._coupling_options import ITERATED
@@ -49,8 +50,10 @@ def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
                 steps[number] /= model.multirate["substeps"]
     control = np.frombuffer(model.sections["SOLV"], dtype="<f8")
     solver = "" if control[contract.BL_CONTROL_RELATIVE] > 0.0 else model.solver
+    fast = model.multirate.get("blocks", ())
+    slow = MULTIRATE_RK4 if fast and solver == "rk4" else solver
     texts = [
-        (item, item.block.warn_of_step(step, solver))
+        (item, item.block.warn_of_step(step, solver if item.path in fast else slow))
         for item, step in zip(model.flat.blocks, steps, strict=True)
     ]
     for item, text in texts:

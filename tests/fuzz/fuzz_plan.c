@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         if (bl_restore(e, state, state_size) == BL_OK) {
             bl_save(e, again);
-            if (memcmp(state, again, state_size) != 0 && read_u64(state + 16) <= 1) abort(); /* initialized: 0 or 1 */
+            if (memcmp(state, again, state_size) != 0 && read_u64(state + 24) <= 1) abort(); /* phase: 0 or 1 */
             run(e, ticks, dx);
         }
         bl_restore(e, state, state_size - 1);

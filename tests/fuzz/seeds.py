@@ -563,6 +563,24 @@ def sticking() -> System:
     return s
 
 
+def gripping() -> System:
+    """Return a loop whose joints stick by their reactions, with given and smoothed friction."""
+    s = mechanisms.four_bar()
+    joints = {joint.name: joint for joint in s.joints}
+    rubbing = [joint for joint in s.joints if joint.coordinates][:4]
+    for n, joint in enumerate(rubbing):
+        if n == 3:
+            s.friction("smooth", joint, coefficient=0.1, diameter=0.1)
+        else:
+            s.friction(f"grip{n}", joint, coefficient=0.1, static=0.2, diameter=0.1)
+    s.torque("motor", joints["foot0"], "max(0, 3 * sin(900 * t)) - 1")
+    weight = s.body("weight", mass=1.0, inertia=0.1, position=(3.0, 0.0))
+    slide = s.prismatic("slide", s.ground, weight, at=(3.0, 0.0), axis=(1, 0))
+    s.friction("drag", slide, coulomb=0.5, static=1.0)
+    s.force("push", slide, Input("x"))
+    return s
+
+
 def kinked() -> System:
     """Return a slider that formulas of time and place and tables push, between end stops."""
     s = System("kinked", planar=True)
@@ -972,6 +990,8 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "multibody redundant", plant(redundant(), True)
     yield "multibody geared", plant(geared(), True)
     yield "multibody sticking", plant(sticking(), False)
+    yield "multibody gripping", plant(gripping(), True)
+    yield "multibody gripping in steps of the diagram", plant(gripping(), False)
     yield "multibody kinked", plant(kinked(), True)
     yield "multibody kinked in steps of the diagram", plant(kinked(), False)
     kept = {"foot0.angle": 1.6, "end0.speed": 1.0}

@@ -289,6 +289,7 @@ static int backlash_stays(const bl_block *b, double t, const bl_course *course) 
         const double to_high = u + half - b->z[k], to_low = b->z[k] - (u - half);
         const double way = b->dt * (up > -down ? up : -down) * (1.0 + NONLINEAR_CONTACT);
         if (mode == 0.0 && to_high > way && to_low > way) continue;
+        if (!(way >= 0.0)) return 0; /* an input within the step is not a number */
         const int stands = down == 0.0 && up == 0.0; /* then y is the same in contact and free */
         if (mode != 0.0 && stands && (mode > 0.0 ? to_high : to_low) == 0.0) continue;
         if (mode != 0.0) return 0;

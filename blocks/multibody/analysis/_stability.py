@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 RK4_LIMIT = 2.78
 """Limit of |λ| h for the stability of RK4: 2.785 for real λ, 2.828 for imaginary λ."""
 
+MULTIRATE_LIMIT = 2.63
+"""The same for the slow part of multirate steps: 2.634 for real λ, 2.732 for imaginary λ."""
+
 LARGEST_CHECKED = 40
 """Bodies up to which a diagram is checked before it runs: 0.1 s."""
 
@@ -28,7 +31,7 @@ CONTACT_STEPS = 10
 """In a contact, which lasts about as long as the largest stable step: fewer lose its energy."""
 
 
-def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
+def warn_of_step(plant: Plant, step: float, rk4: bool, multirate: bool = False) -> str:
     """Return a warning if RK4 is not stable with this step at the start, else nothing.
 
     Steps of any kind are too coarse where a contact in a clearance is over in a few.
@@ -47,7 +50,7 @@ def warn_of_step(plant: Plant, step: float, rk4: bool) -> str:
             plant.largest_step = min(_largest_stable_step(system), plant.contact_time)
         except BiellaError:  # it has no initial state: the run reports the reason
             plant.largest_step = plant.contact_time = math.inf
-    limit = plant.largest_step
+    limit = plant.largest_step * (MULTIRATE_LIMIT / RK4_LIMIT if multirate else 1.0)
     if step <= limit or not rk4:
         return _warn_of_contacts(plant, step)
     substeps = math.ceil(step * plant.substeps / limit)

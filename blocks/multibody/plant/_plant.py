@@ -10,6 +10,7 @@ from ...._deprecation import renamed_value
 from ....errors import DiagramError
 from ...core._block import NativeBlock
 from ...core._ports import CONTINUOUS, EVERY_TICK, Parameter, Port
+from ...core._stiffness import MULTIRATE_RK4
 from ..analysis._given_pose import check_pose
 from ._initial import Initial, read_initial
 from ._outputs import Catalog, Shown, list_outputs
@@ -154,8 +155,9 @@ class Plant(NativeBlock):
 
         if self.doubt is None:
             self.doubt = self._warn_of_doubt()
-        rk4 = self._explicit and (self._own or solver == "rk4")
-        coarse = warn_of_step(self, step / self.substeps, rk4)
+        rk4 = self._explicit and (self._own or solver in ("rk4", MULTIRATE_RK4))
+        multirate = not self._own and solver == MULTIRATE_RK4
+        coarse = warn_of_step(self, step / self.substeps, rk4, multirate)
         return " ".join(filter(None, (self.doubt, coarse)))
 
     def _warn_of_doubt(self) -> str:

@@ -513,11 +513,6 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bo
         }
         if (status != BL_OK) break;
         if (e->crossing_count > 0 && !e->frozen) reach = judge_crossings(e);
-        if (e->multirate && !e->frozen && reach != NOT_FINITE) {
-            status = bl_scan_substeps(e, now, taken, &searched);
-            if (status != BL_OK) break;
-            if (searched < 1.0) reach = BEYOND;
-        }
         if (reach == NOT_FINITE) {
             memcpy(e->x, e->step_start, (size_t)e->layout.states * sizeof(double));
             bl_restart_solver(e); /* which has accepted the step */
@@ -539,6 +534,11 @@ static int integrate_in_steps(bl_engine *e, double t, double h, double tried, bo
                 status = bl_evaluate_minor(e, now);
                 continue;
             }
+        }
+        if (e->multirate && !e->frozen) { /* after the check, which needs the signals at the end of the step */
+            status = bl_scan_substeps(e, now, taken, &searched);
+            if (status != BL_OK) break;
+            if (searched < 1.0) reach = BEYOND;
         }
         longest = is_shortened ? smaller(2.0 * taken, ceiling) : ceiling;
         if (reach == BEYOND) {
@@ -633,7 +633,8 @@ int bl_integrate_within_tick(bl_engine *e, double t, double h) {
     e->decision = BL_KEEP;
     if (status == BL_OK) status = try_event_step(e, t, h, false, &taken);
     double searched = 1.0;
-    if (status == BL_OK && e->multirate) status = bl_scan_substeps(e, t, taken, &searched);
+    if (status == BL_OK && e->multirate && judge_crossings(e) != NOT_FINITE)
+        status = bl_scan_substeps(e, t, taken, &searched);
     if (status == BL_OK && (taken < h || searched < 1.0 || judge_crossings(e) != WITHIN))
         return integrate_in_steps(e, t, h, taken, false);
     bl_expect_jump(e);

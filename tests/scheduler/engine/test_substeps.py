@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biella import Diagram, DiagramError, simulate
+from biella import BiellaWarning, Diagram, DiagramError, simulate
 from biella.blocks import (
     Backlash,
     Constant,
@@ -15,6 +15,7 @@ from biella.blocks import (
     RateLimiter,
     Relay,
     StateSpace,
+    Sum,
 )
 
 pytestmark = pytest.mark.engine
@@ -149,3 +150,26 @@ def test_gains_without_events_are_as_before():
     a, b = (simulate(d, 3 * PERIOD) for d in (plain, watched))
     assert np.array_equal(a["slow"], b["slow"])
     assert np.array_equal(a["fast"], b["fast"])
+
+
+def add_loose_gear(d: Diagram) -> None:
+    """Adds a play of 0.2 that follows sin(2π t / 0.17), and the integral of what it passes on."""
+    d.add(Expression("sin(2 * pi * t / 0.17)"), "wave")
+    d.add(Backlash(0.2), "gear", u=d["wave"])
+    d.add(Integrator(), "sum", u=d["gear"])
+
+
+def test_inputs_are_checked_in_steps_with_events_of_the_fast_part():
+    """The inputs of a Backlash vary faster than steps of 0.1 s, which events divide too."""
+    d = oscillate()
+    negative = d.add(Expression("where(u < 0, 1, 0)"), "negative", u=d["fast"])
+    add_loose_gear(d)
+    d.add(Integrator(), "slow", u=d.add(Sum("++"), "both", u1=negative, u2=d["wave"]))
+    exact = Diagram("alone", PERIOD, solver="dopri5", tolerance=1e-12)
+    add_loose_gear(exact)
+    expected = simulate(exact, 2.0)
+    with pytest.warns(BiellaWarning, match="the estimated error"):  # of the states, not of events
+        found = simulate(d, 2.0)
+    times = expected.events.times("gear")
+    assert len(times) > 20
+    assert found.events.times("gear") == pytest.approx(times, abs=1e-6)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from biella import BiellaWarning, Diagram, linearize, run_realtime, simulate, sweep
-from biella.blocks import StateSpace
+from biella.blocks import Constant, StateSpace
 from biella.blocks.multibody.mechanisms import mcpherson
 from biella.scheduler.compile._compiler import compile_diagram
 from biella.scheduler.run._preflight import warn_of_steps
@@ -71,3 +71,36 @@ def test_a_mechanism_alone_is_warned_of_when_it_is_exported(tmp_path: Path) -> N
 
 def test_drawing_checks_nothing_of_the_kind(tmp_path: Path) -> None:
     car().draw(tmp_path / "a.svg")
+
+
+def test_the_slow_part_of_multirate_steps_has_its_own_limit() -> None:
+    """|λ| h = 2.634 of the method's stability polynomial, where rk4 alone is stable up to 2.785."""
+    for product, told in ((2.62, 0), (2.65, 1), (2.77, 1)):
+        d = Diagram("both", step=1e-2)
+        slow = StateSpace([[-product / 1e-2]], [[1.0]], [[1.0]], [[0.0]])
+        quick = StateSpace([[-product / 1e-2]], [[1.0]], [[1.0]], [[0.0]])
+        d.add(quick, "quick", u=d.add(slow, "slow", u=d.input("u")))
+        d.output("y", d["quick"])
+        for multirate in (False, True):
+            if multirate:
+                d.integrate(quick, substeps=10)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                warn_of_steps(compile_diagram(d))
+            texts = [str(item.message) for item in caught]
+            assert len(texts) == told * multirate, texts
+            assert all("`slow`" in text and "rk4 with substeps" in text for text in texts)
+
+
+def test_slow_states_beyond_that_limit_grow() -> None:
+    for product, grows in ((2.62, False), (2.65, True)):
+        d = Diagram("both", step=1e-2)
+        slow = StateSpace([[-product / 1e-2]], [[1.0]], [[1.0]], [[0.0]], initial=[1.0])
+        quick = StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.0]])
+        d.add(slow, "slow", u=d.add(Constant(0.0), "zero"))
+        d.add(quick, "quick", u=d["slow"])
+        d.integrate(quick, substeps=10)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shown = simulate(d, 5.0)["slow"]
+        assert (abs(shown[-1]) > 1.0) == grows

@@ -35,7 +35,7 @@ class JointStiction(Element):
     Joints that hold the same motion, such as those of a four-bar, stick together. Their
     efforts are then not unique: they share the load with the least sum of squares of
     effort / (static r), each up to its limit. They slide where no efforts within the limits hold
-    the mechanism.
+    the mechanism; with several degrees of freedom in rare cases a little before.
 
     A run ends with an error where friction and reactions have no solution, or several, with rigid
     bodies (the paradox of Painlevé).

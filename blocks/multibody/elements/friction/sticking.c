@@ -10,6 +10,8 @@
  * are taken for which Σ (f_k / s_k)² is least, s_k = static r of a joint whose limit follows from its reaction, and its limit where that is given. A joint
  * that reaches its limit while others hold it yields: it keeps its largest effort, and the others take the rest. Only if the last of them
  * reaches its limit they all slide. So the motion begins where no efforts within the limits hold the mechanism.
+ * With one degree of freedom this is exact for given loads. With several, the choice of the joint that is furthest beyond its limit is
+ * not always that of a solution: the motion may then begin earlier, or no modes are consistent.
  *
  * Modes change at events. A joint that can hold does. If no joint that slides is then accelerated against its direction, the modes are
  * consistent. If one is, all modes of the joints at rest are tried: with reactions that grow with friction there may be no consistent

@@ -223,7 +223,7 @@ def choose_page(run: str | None) -> Path:
     if not seen:
         raise BiellaError(
             "there is no live run of yours on this machine. Start one in another terminal: "
-            "biella run FILE --realtime."
+            "biella run-realtime FILE."
         )
     if not chosen:
         raise BiellaError(f"there is no such live run of yours on this machine. Runs: {there}.")

@@ -141,7 +141,10 @@ class Parts:
     ) -> int:
         """Return the number of a joint's coordinate: the one given, or the only one that fits."""
         if not isinstance(joint, Joint):
-            raise DiagramError(f"`{name}` acts on a joint, got {joint!r}.")
+            raise DiagramError(
+                f"`{name}` acts on a joint, got {joint!r}. Pass the joint itself, as returned by "
+                "`revolute` and the like."
+            )
         if self._parts.get(joint.name) is not joint:
             raise DiagramError(f"`{name}` acts on `{joint.name}`, a joint of another system.")
         listed = ", ".join(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from ctypes import byref
+from numbers import Real
 from typing import Any
 
 from ....errors import BiellaError, BiellaWarning, name_list, suggest
@@ -26,11 +28,12 @@ def set_limits(pace: Pace, plan: Plan, options: dict[str, Any], devices: Iterabl
     """
     default = _choose_limit(plan, options) if any(map(has_outputs, devices)) else 0.0
     for name in ("watchdog", "max_stall"):
-        value = options.get(name)
-        if value is None:
-            value = options[name] = default
+        given = options.get(name)
+        if given is None:
+            given = options[name] = default
+        value = float(given) if isinstance(given, Real) else math.nan
         if not value >= 0.0:
-            raise BiellaError(f"{name} must be a time in s, 0 for no limit, got {value!r}.")
+            raise BiellaError(f"{name} must be a time in s, 0 for no limit, got {given!r}.")
         setattr(pace, name, round(1e9 * value) if value < 9e9 else 0)
         if 0.0 < value < 1e-3:
             raise BiellaError(

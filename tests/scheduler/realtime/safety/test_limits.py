@@ -65,6 +65,7 @@ def test_options_of_the_binding_and_of_the_call(board):
     [
         ({"watchdog": -1.0}, "watchdog must be a time in s, 0 for no limit, got -1.0"),
         ({"max_stall": float("nan")}, "max_stall must be a time in s"),
+        ({"watchdog": "1 s"}, "watchdog must be a time in s, 0 for no limit, got '1 s'"),
         ({"max_stall": 1e-5}, "max_stall must be at least 1 ms, got 1e-05 s"),
         ({"on_trip": "lach"}, "on_trip must be one of .*, got 'lach'. Did you mean `latch`"),
     ],

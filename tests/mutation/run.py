@@ -96,6 +96,7 @@ class Tree:
     """A copy of the checkout, with the object files of its engine."""
 
     root: Path
+    server: subprocess.Popen[str] | None = None
 
     @property
     def package(self) -> Path:
@@ -113,11 +114,7 @@ class Tree:
         """Return variables with which Python imports this copy."""
         search = os.pathsep.join([str(self.root / "src"), str(self.root / "tests/mutation")])
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("BIELLA", "COVERAGE"))}
-        return (
-            kept
-            | {"PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
-            | more
-        )
+        return kept | {"PYTHONPATH": search, "MPLBACKEND": "Agg"} | more
 
     def compile(self, source: str, flags: tuple[str, ...] = (), kind: str = "objects") -> bool:
         """Compile one source; False if the compiler refuses it."""
@@ -160,17 +157,23 @@ class Tree:
         original = source.read_text("utf-8")
         note.write_text(path)
         try:
-            source.write_text(text, "utf-8")
+            self._write(source, text)
             yield
         finally:
-            source.write_text(original, "utf-8")
+            self._write(source, original)
             note.unlink()
+
+    def _write(self, source: Path, text: str) -> None:
+        # Two changes within a second may have the same size: what Python has compiled must go.
+        for compiled in source.parent.glob(f"__pycache__/{source.stem}.*.pyc"):
+            compiled.unlink()
+        source.write_text(text, "utf-8")
 
     def repair(self) -> None:
         note = self.root / "build/changed.txt"
         if note.is_file():
             path = note.read_text()
-            shutil.copy2(ROOT / path, self.root / path)
+            self._write(self.root / path, (ROOT / path).read_text("utf-8"))
             if path.endswith(".c"):
                 for kind in ("sanitized", "fuzzed"):
                     (self.root / f"build/{kind}.done").unlink(missing_ok=True)
@@ -186,30 +189,49 @@ class Tree:
         A test that never ends is ended by its limit of processor time; one that waits for ever by
         pytest.
         """
-        selected = self.root / "build/selected.txt"
+        selected, output = self.root / "build/selected.txt", self.root / "build/output.txt"
         selected.write_text("\n".join(tests))
-        command = ["prlimit", f"--cpu={20 + 3 * seconds:.0f}", sys.executable, "-m", "pytest"]
-        command += ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", "--no-header"]
-        command += ["--tb=no", f"--override-ini=timeout={WAIT_SECONDS}", *options, f"@{selected}"]
-        run = subprocess.run(
-            command,
-            cwd=self.root,
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            errors="replace",
-        )
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", "--no-header"]
+        arguments += ["--tb=no", f"--override-ini=timeout={WAIT_SECONDS}", *options, f"@{selected}"]
+        limit = round(20 + 3 * seconds)
+        if environment:
+            command = ["prlimit", f"--cpu={limit}", sys.executable, "-m", "pytest", *arguments]
+            with output.open("w") as file:
+                code = subprocess.run(
+                    command,
+                    cwd=self.root,
+                    env=self.environment(**environment),
+                    stdout=file,
+                    stderr=file,
+                ).returncode
+        else:
+            code = self._fork(arguments, limit, output)
+        shown = output.read_text("utf-8", errors="replace")
         named = [
             line.partition(" ")[2].split(" - ")[0]  # a name may have spaces
-            for line in run.stdout.splitlines()
+            for line in shown.splitlines()
             if line.startswith(("FAILED ", "ERROR "))
         ]
-        if run.returncode == 5:
+        if code == 5:
             return 0, ""
-        if run.returncode in (2, 4) and not named:
-            raise SystemExit(f"pytest ended with {run.returncode}:\n{run.stdout}{run.stderr}")
-        crash = f"exit code {run.returncode}" if run.returncode else ""
-        return run.returncode, named[0] if named else crash
+        if code in (2, 4) and not named:
+            raise SystemExit(f"pytest ended with {code}:\n{shown}")
+        crash = f"exit code {code}" if code else ""
+        return code, named[0] if named else crash
+
+    def _fork(self, arguments: list[str], limit: int, output: Path) -> int:
+        if self.server is None:
+            self.server = subprocess.Popen(
+                [sys.executable, HERE / "forks.py"],
+                cwd=self.root,
+                env=self.environment(OPENBLAS_NUM_THREADS="1"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self.server.stdin is not None and self.server.stdout is not None
+        print(json.dumps([arguments, limit, str(output)]), file=self.server.stdin, flush=True)
+        return int(self.server.stdout.readline())
 
 
 def copy_checkout(target: Path) -> Tree:

@@ -29,6 +29,7 @@ def serve() -> None:
         arguments, seconds, output = json.loads(line)
         child = os.fork()
         if child == 0:
+            os.setsid()  # signals to the group are for the tests
             file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             for number, handle in ((0, os.open(os.devnull, os.O_RDONLY)), (1, file), (2, file)):
                 os.dup2(handle, number)

@@ -30,7 +30,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -220,61 +220,81 @@ class Tree:
         return code, named[0] if named else crash
 
     def _fork(self, arguments: list[str], limit: int, output: Path) -> int:
-        if self.server is None:
-            self.server = subprocess.Popen(
-                [sys.executable, HERE / "forks.py"],
-                cwd=self.root,
-                env=self.environment(OPENBLAS_NUM_THREADS="1"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        assert self.server.stdin is not None and self.server.stdout is not None
-        print(json.dumps([arguments, limit, str(output)]), file=self.server.stdin, flush=True)
-        return int(self.server.stdout.readline())
+        for _ in range(2):  # a mutant may end the process that forks, too
+            if self.server is None:
+                self.server = subprocess.Popen(
+                    [sys.executable, HERE / "forks.py"],
+                    cwd=self.root,
+                    env=self.environment(OPENBLAS_NUM_THREADS="1"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            assert self.server.stdin is not None and self.server.stdout is not None
+            with suppress(BrokenPipeError):
+                print(
+                    json.dumps([arguments, limit, str(output)]), file=self.server.stdin, flush=True
+                )
+                if answer := self.server.stdout.readline():
+                    return int(answer)
+            print(f"the process that forks ended with {self.server.wait()}", flush=True)
+            self.server = None
+        return 1
 
 
-def copy_checkout(target: Path) -> Tree:
+def copy_checkout(target: Path) -> None:
     """Copy the files that git knows."""
     shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    copy_files(target)
-    return Tree(target)
+    for name in list_files():
+        copy_file(name, target)
 
 
-def copy_files(target: Path, folder: str = ".") -> None:
-    """Copy the files of a folder of the checkout that git knows."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder],
+def list_files(*under: str) -> list[str]:
+    """Return the files that git knows, of some folders or of all."""
+    found = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *under],
         cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, names):
-        source = ROOT / name
-        if source.is_symlink() or source.is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).unlink(missing_ok=True)
-            shutil.copy2(source, target / name, follow_symlinks=False)
+    )  # fmt: skip
+    return [name for name in found.stdout.split("\0") if name]
+
+
+def copy_file(name: str, target: Path) -> None:
+    source = ROOT / name
+    if source.is_symlink() or source.is_file():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).unlink(missing_ok=True)
+        shutil.copy2(source, target / name, follow_symlinks=False)
 
 
 def make_tree(target: Path, flags: tuple[str, ...] = (), traced: bool = False) -> tuple[Tree, bool]:
-    """Return a compiled copy of the checkout, and whether its sources have changed."""
-    tree, seen = Tree(target), target / "build/sources.txt"
-    sources = _hash(
-        path
-        for folder in ("blocks", "scheduler", "fmu", "src/biella")
-        for suffix in ("c", "h", "py")
-        for path in sorted((ROOT / folder).rglob(f"*.{suffix}"))
-        if path.name != build.contract_path(tree.package).name
-    )
-    if seen.is_file() and seen.read_text() == sources:
-        copy_files(target, "tests")
+    """Return a compiled copy of the checkout, and whether its engine has changed."""
+    tree = Tree(target)
+    folders = ("blocks", "scheduler", "fmu", "src/biella")
+    if (target / "build/done").is_file():
         tree.repair()
-        return tree, False
+        names = [name for name in list_files(*folders) if (ROOT / name).is_file()]
+        changed = [
+            name
+            for name in names
+            if not (ROOT / name).is_symlink()
+            and not ((target / name).is_file() and _hash([target / name]) == _hash([ROOT / name]))
+        ]
+        if all(name.endswith((".c", ".py")) and (target / name).is_file() for name in changed):
+            for name in list_files("tests", *changed):
+                copy_file(name, target)
+            sources = [name for name in changed if name.endswith(".c")]
+            for name in sources:
+                tree.compile(name, flags)
+            if sources:
+                tree.link(tree.library)
+                for kind in ("sanitized", "fuzzed"):
+                    (target / f"build/{kind}.done").unlink(missing_ok=True)
+            return tree, bool(sources)
     copy_checkout(target)
     if traced:
         shutil.copy(HERE / "trace.c", target / "scheduler/engine/trace.c")
     tree.build(flags)
-    seen.write_text(sources)
+    (target / "build/done").touch()
     return tree, True
 
 

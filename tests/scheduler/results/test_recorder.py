@@ -229,6 +229,21 @@ class TestFile:
         with pytest.raises(ResultError, match="replaced by another recording"):
             earlier["ref.y"]
 
+    def test_an_interrupt_while_it_is_made_leaves_the_earlier_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Hdf5Recorder(tmp_path / "r.h5", SIGNALS) as first:
+            first.append(make_rows(0, 10))
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(recorder_module, "create_result_file", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        assert [path.name for path in tmp_path.iterdir()] == ["r.h5"]
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 10
+
     def test_missing_folder(self, tmp_path: Path) -> None:
         with pytest.raises(ResultError, match="there is no folder"):
             Hdf5Recorder(tmp_path / "no" / "r.h5", SIGNALS)

@@ -50,8 +50,8 @@ _DEVICES = ("tests/scheduler/devices", "tests/scheduler/binding")
 _FMI = ("tests/fmu/importer", "tests/fmu/slave", "tests/fmu/exporter", "tests/fmu")
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "engine": _ENGINE,
-    "plan loader": ("tests/scheduler/engine", "tests/scheduler/compile/plan"),
+    "engine": (*_ENGINE, *_FMI),
+    "plan loader": (*_ENGINE, "tests/scheduler/compile/plan", *_FMI),
     "coupling": ("tests/scheduler/engine", "tests/scheduler/compile/coupling", *_FMI),
     "real-time loop": (*_REALTIME, *_DEVICES),
     "device links": (*_DEVICES, *_REALTIME),
@@ -127,27 +127,31 @@ class Tree:
     def object_of(self, source: str, kind: str = "objects") -> Path:
         return self.root / "build" / kind / (source.replace("/", "+") + ".o")
 
-    def link(self, target: Path, kind: str = "objects", flags: tuple[str, ...] = ()) -> None:
-        objects = sorted(str(path) for path in (self.root / "build" / kind).glob("*.o"))
-        fresh = target.with_suffix(".fresh")
-        command = ["gcc", "-shared", "-Wl,-Bsymbolic", *flags, *objects, "-lm", "-pthread", "-ldl"]
-        subprocess.run([*command, "-o", str(fresh)], check=True)
-        fresh.replace(target)
+    def list_objects(self, kinds: dict[str, str]) -> list[str]:
+        """Return the object files, those of some sources compiled in another way."""
+        replaced = {self.object_of(source).name: kind for source, kind in kinds.items()}
+        names = sorted(path.name for path in self.objects.glob("*.o"))
+        return [str(self.root / "build" / replaced.get(name, "objects") / name) for name in names]
 
-    def compile_all(self, flags: tuple[str, ...] = (), kind: str = "objects") -> None:
-        sources = [path.as_posix() for path in build.find_sources(self.package)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            compiled = pool.map(lambda source: self.compile(source, flags, kind), sources)
-            for source, done in zip(sources, compiled, strict=True):
-                if not done:
-                    raise SystemExit(f"{source} does not compile")
+    def link(
+        self, target: Path, kinds: dict[str, str] | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
+        fresh = target.with_suffix(".fresh")
+        command = ["gcc", "-shared", "-Wl,-Bsymbolic", *flags, *self.list_objects(kinds or {})]
+        subprocess.run([*command, "-lm", "-pthread", "-ldl", "-o", str(fresh)], check=True)
+        fresh.replace(target)
 
     def build(self, flags: tuple[str, ...] = ()) -> None:
         """Compile and link all sources."""
         generated = build.generate(self.package)
         build.contract_path(self.package).write_text(generated.module)
         build.write_headers(generated, self.objects / "headers")
-        self.compile_all(flags)
+        sources = [path.as_posix() for path in build.find_sources(self.package)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiled = pool.map(lambda source: self.compile(source, flags), sources)
+            for source, done in zip(sources, compiled, strict=True):
+                if not done:
+                    raise SystemExit(f"{source} does not compile")
         self.link(self.library)
 
     @contextmanager
@@ -175,8 +179,6 @@ class Tree:
             path = note.read_text()
             self._write(self.root / path, (ROOT / path).read_text("utf-8"))
             if path.endswith(".c"):
-                for kind in ("sanitized", "fuzzed"):
-                    (self.root / f"build/{kind}.done").unlink(missing_ok=True)
                 self.compile(path)
                 self.link(self.library)
             note.unlink()
@@ -287,8 +289,6 @@ def make_tree(target: Path, flags: tuple[str, ...] = (), traced: bool = False) -
                 tree.compile(name, flags)
             if sources:
                 tree.link(tree.library)
-                for kind in ("sanitized", "fuzzed"):
-                    (target / f"build/{kind}.done").unlink(missing_ok=True)
             return tree, bool(sources)
     copy_checkout(target)
     if traced:
@@ -503,15 +503,33 @@ def judge(tree: Tree, tests: list[str], seconds: dict[str, float]) -> dict[str, 
 
 
 def sanitize(tree: Tree, mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> str:
-    """Try the corpus and the tests that `.ci/run` repeats under sanitizers; returns a finding."""
+    """Try the corpus and the tests that `.ci/run` repeats under sanitizers; returns a finding.
+
+    Only the changed source is instrumented: that is less than `.ci/run` does, but quickly built.
+    """
     tests = [test for test in tests if test.split("::")[0] not in NOT_SANITIZED]
     targets = next((t for folder, t in CORPUS.items() if mutant.path.startswith(folder)), ())
-    fuzzed = (*SANITIZERS, "-fsanitize=float-cast-overflow", "-DBL_FUZZING")
-    for kind, flags in (("sanitized", SANITIZERS), ("fuzzed", fuzzed)):
-        if not (tree.root / f"build/{kind}.done").exists():
-            tree.compile_all(flags, kind)
-            (tree.root / f"build/{kind}.done").touch()
+    text = (tree.root / mutant.path).read_text("utf-8")
+    with tree.changed(mutant.path, mutant.apply(text)):
+        damaged = [target for target in targets if not _replay(tree, target, mutant.path)]
+        code, failed = 0, ""
+        if not damaged and tests:
+            code, failed = _test_sanitized(tree, mutant.path, tests, seconds)
+    if damaged:
+        # It counts only if the sources as they are pass.
+        return f"corpus of {damaged[0]}" if _replay(tree, damaged[0], mutant.path) else ""
+    again = [failed] if "::" in failed else tests
+    if code and not _test_sanitized(tree, mutant.path, again, seconds)[0]:
+        return f"sanitizers: {failed}"
+    return ""
+
+
+def _test_sanitized(
+    tree: Tree, source: str, tests: list[str], seconds: dict[str, float]
+) -> tuple[int, str]:
+    tree.compile(source, SANITIZERS, "sanitized")
     library = tree.root / "build/sanitized.so"
+    tree.link(library, {source: "sanitized"}, SANITIZERS)
     preload = (_find_library(name) for name in ("libasan.so", "libstdc++.so.6"))
     environment = {
         "BIELLA_LIBRARY": str(library),
@@ -519,52 +537,37 @@ def sanitize(tree: Tree, mutant: Mutant, tests: list[str], seconds: dict[str, fl
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": "detect_leaks=0",
     }
+    limit = 4 * sum(seconds.get(test, 10.0) for test in tests)
+    marked = ("-m", "engine and not slow and not soak")
+    return tree.test(tests, limit, *marked, **environment)
 
-    def test(several: list[str]) -> tuple[int, str]:
-        tree.link(library, "sanitized", SANITIZERS)
-        limit = 4 * sum(seconds.get(test, 10.0) for test in several)
-        marked = ("-m", "engine and not slow and not soak")
-        return tree.test(several, limit, *marked, **environment)
 
-    text = (tree.root / mutant.path).read_text("utf-8")
-    code, failed = 0, ""
-    with tree.changed(mutant.path, mutant.apply(text)):
-        if targets:
-            tree.compile(mutant.path, fuzzed, "fuzzed")
-        damaged = [target for target in targets if not _replay(tree, target, fuzzed)]
-        if not damaged and tests:
-            tree.compile(mutant.path, SANITIZERS, "sanitized")
-            code, failed = test(tests)
-    tree.compile(mutant.path, SANITIZERS, "sanitized")
-    tree.compile(mutant.path, fuzzed, "fuzzed")
-    if damaged:
-        return f"corpus of {damaged[0]}"
-    # It counts only if the sources as they are pass.
-    if code and not test([failed] if "::" in failed else tests)[0]:
-        return f"sanitizers: {failed}"
-    return ""
+def _replay(tree: Tree, target: str, source: str) -> bool:
+    """Whether the corpus of a fuzz target passes."""
+    fuzz, program = tree.root / "tests/fuzz", tree.root / f"build/replay_{target}"
+    flags = (*SANITIZERS, "-fsanitize=float-cast-overflow", "-DBL_FUZZING")
+    kinds = dict.fromkeys(
+        (source, "scheduler/engine/plan.c", "scheduler/devices/wire/frame.c"), "fuzzed"
+    )
+    for name in kinds:
+        tree.compile(name, flags, "fuzzed")
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-w", *flags, f"-I{tree.package}", f"-I{fuzz}"]
+    command += [f"-I{tree.objects}/headers", str(fuzz / f"fuzz_{target}.c"), str(fuzz / "replay.c")]
+    command += [*tree.list_objects(kinds), "-lm", "-ldl", "-pthread", "-o", str(program)]
+    subprocess.run(command, check=True)
+    options = "allocator_may_return_null=1:max_allocation_size_mb=32:detect_leaks=1:handle_abort=1"
+    inputs = sorted(str(path) for path in (fuzz / "corpus" / target).iterdir())
+    run = subprocess.run(
+        ["prlimit", "--cpu=120", str(program), *inputs],
+        env=os.environ | {"ASAN_OPTIONS": options, "FUZZ_PLANS": str(fuzz / "plans")},
+        capture_output=True,
+    )
+    return run.returncode == 0
 
 
 def _find_library(name: str) -> str:
     command = ["gcc", f"-print-file-name={name}"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def _replay(tree: Tree, target: str, flags: tuple[str, ...]) -> bool:
-    """Whether the corpus of a fuzz target passes."""
-    fuzz, program = tree.root / "tests/fuzz", tree.root / f"build/replay_{target}"
-    objects = sorted(str(path) for path in (tree.root / "build/fuzzed").glob("*.o"))
-    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-w", *flags, f"-I{tree.package}", f"-I{fuzz}"]
-    command += [f"-I{tree.objects}/headers", str(fuzz / f"fuzz_{target}.c"), str(fuzz / "replay.c")]
-    subprocess.run([*command, *objects, "-lm", "-ldl", "-pthread", "-o", str(program)], check=True)
-    options = "allocator_may_return_null=1:max_allocation_size_mb=32:detect_leaks=1:handle_abort=1"
-    inputs = sorted(str(path) for path in (fuzz / "corpus" / target).iterdir())
-    run = subprocess.run(
-        ["prlimit", "--cpu=60", str(program), *inputs],
-        env=os.environ | {"ASAN_OPTIONS": options, "FUZZ_PLANS": str(fuzz / "plans")},
-        capture_output=True,
-    )
-    return run.returncode == 0
 
 
 def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -> None:

@@ -383,6 +383,27 @@ print(r.close().length)
     assert done.stdout.endswith("\n10\n")
 
 
+def test_captures_that_find_no_room_are_in_the_result_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, captures=[Signal("trigger")])
+    recorder.append(make_rows(0, 10))
+    recorder.captures = {"trigger": "it has not been triggered"}
+
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(recorder_module, "write_captures", fill)
+    with pytest.raises(ResultError, match="are in the result, but not in the file") as caught:
+        recorder.close()
+    assert isinstance(caught.value.__cause__, OSError)
+    with pytest.raises(ResultError, match="has not been triggered"):
+        recorder.close().capture("trigger")
+    left = Result.from_hdf5(tmp_path / "r.h5")
+    assert left.length == 10
+    assert "not in the file" in str(left.info["stopped"])
+
+
 def test_a_recorder_that_nobody_closes_leaves_its_rows(tmp_path: Path) -> None:
     """HDF5 ends after the interpreter, whose file object it must not call then."""
     done = run_script(f"""

@@ -122,3 +122,26 @@ def test_steps_end_at_the_samples_that_the_blocks_of_a_loop_read(solver):
     d.connect(b, a["b"])
     d.connect(b, x)
     assert simulate(d, 1.2)["x"][-1] == pytest.approx(1.12, rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ADAPTIVE)
+def test_derivatives_are_evaluated_from_the_start_on_only(solver):
+    """Also where the length of the first step is found: inputs may begin there."""
+    times = []
+
+    class Observer(PythonBlock):
+        def __init__(self) -> None:
+            super().__init__(outputs=["y"], state=[1.0])
+
+        def output(self, t, x, u):
+            return x[0]
+
+        def derivative(self, t, x, u):
+            times.append(t)
+            return [-x[0]]
+
+    d = Diagram(step=0.5, start_time=2.0, solver=solver, tolerance=1e-6)
+    d.add(Observer(), "observer")
+    simulate(d, 2.5)
+    assert len(times) > 5
+    assert min(times) == 2.0

@@ -6,6 +6,7 @@ and answers with the exit code. What the copy of the checkout contains is import
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -44,7 +45,8 @@ def serve() -> None:
                 sys.stderr.flush()
                 os._exit(code)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(code, flush=True)
+        with contextlib.suppress(BrokenPipeError):  # the run was ended
+            print(code, flush=True)
 
 
 if __name__ == "__main__":

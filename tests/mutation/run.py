@@ -243,6 +243,11 @@ class Tree:
             self.server = None
         return 1
 
+    def close(self) -> None:
+        if self.server is not None and self.server.stdin is not None:
+            self.server.stdin.close()
+            self.server.wait()
+
 
 def copy_checkout(target: Path) -> None:
     """Copy the files that git knows."""
@@ -619,6 +624,8 @@ def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -
                     print(f"          {result['change']}", flush=True)
                 tried = [results[m.key] for m in batch if m.key in results]
                 counted += sum(result["status"] in ("killed", "survived") for result in tried)
+    while not trees.empty():
+        trees.get().close()
 
 
 def read_results(work: Path) -> dict[str, dict[str, object]]:

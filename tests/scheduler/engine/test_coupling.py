@@ -420,7 +420,7 @@ def test_an_interrupt_is_not_tried_again() -> None:
 
 @pytest.mark.parametrize("method, sweeps", [("fixed-point", 2), ("newton", 4)])
 def test_iterations_end_where_the_residual_is_not_a_number(method: str, sweeps: int) -> None:
-    """The mass passes 0.05 m in the first step. Newton's method makes its Jacobian of two columns."""
+    """The mass passes 0.05 m in the first step; the Jacobian of Newton's method has two columns."""
     d = Diagram("nan", step=0.1)
     plants = {"a": d.add(mass(0, SPRING, DAMPER), "a"), "b": d.add(mass(1), "b")}
     on_a = law(d, "on_a", "k*x2 + 0*sqrt(0.05 - x1)", plants, k=SPRING)

@@ -434,5 +434,10 @@ def test_events_are_compared_only_where_the_recording_has_some():
     assert located.events.total > 3
     plain = Result.from_arrays(located.t, {"pulse": located["pulse"]})
     assert not _events_differ(plain, located)
+    d = Diagram("quiet", step=0.1)
+    d.connect(d.add(Pulse(10.0), name="pulse"), d.add(Integrator(), name="x"))
+    quiet = simulate(d, 1.0)
+    assert not quiet.events.total and quiet.events.blocks
+    assert _events_differ(quiet, located)
     assert not _events_differ(located, located)
     assert _events_differ(located, plain)

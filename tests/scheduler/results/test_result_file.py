@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import h5py
@@ -73,7 +74,7 @@ class TestHdf5:
             if len(pauses) == good_after:
                 copy.write_bytes(written)
 
-        monkeypatch.setattr(_result_file.time, "sleep", pause)
+        monkeypatch.setattr(time, "sleep", pause)
         monkeypatch.setattr(_result_file, "is_closed", lambda path: False)
         if good_after < 10:
             assert Result.from_hdf5(copy).length == 3

@@ -707,7 +707,6 @@ static int load_member_inputs(bl_loader *l, bl_coupling_tables *tables, bl_coupl
         m->ports[n].signal = signal;
         m->ports[n].carried = b && records[n * INPUT_FIELDS + INPUT_CARRIED] != 0;
         elements += source->width;
-        REQUIRE(elements <= LARGEST_VALUES, "a member has too many inputs");
     }
     TRY(take_room(l, tables, 4 * elements, &polynomial));
     for (int32_t n = 0; n < m->port_count; n++) {

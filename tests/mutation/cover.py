@@ -1,18 +1,18 @@
 """Which tests execute which line: the map by which a mutant's tests are chosen.
 
 As a pytest plugin (``-p cover``) it notes, for each test, the basic blocks of the engine that were
-executed, how long the test took, and whether it passed. Lines of Python come from coverage.py,
+executed, its processor time, and whether it passed. Lines of Python come from coverage.py,
 whose context is the test.
 """
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import json
 import os
 import re
 import subprocess
-import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
@@ -28,22 +28,34 @@ class Tracer:
     """The plugin: one line of JSON and one block of addresses for each test."""
 
     def __init__(self, folder: Path) -> None:
-        from biella.scheduler.engine._library import library
-
-        self._take = library().bl_trace_take
-        self._take.restype = ctypes.c_int64
         self._buffer = np.empty(_CAPACITY, dtype=np.uint32)
         self._addresses = (folder / f"{os.getpid()}.trace").open("ab")
         self._tests = (folder / f"{os.getpid()}.tests").open("a", encoding="utf-8")
         self._failed = False
 
     def take(self) -> bytes:
-        """Return the addresses executed since the last call."""
-        count = self._take(self._buffer.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(_CAPACITY))
-        return self._buffer[:count].tobytes()
+        """Return the addresses executed since the last call, in the engine and in loaded FMUs."""
+        maps = Path("/proc/self/maps").read_text().splitlines()
+        paths = {line.split(maxsplit=5)[5] for line in maps if " r-xp " in line and "/" in line}
+        taken = []
+        for path in sorted(path for path in paths if path.endswith(".so")):
+            # Not kept open: an FMU is unloaded when the test frees it.
+            try:
+                loaded = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+            except OSError:
+                continue
+            try:
+                if (take := getattr(loaded, "bl_trace_take", None)) is not None:
+                    take.restype = ctypes.c_int64
+                    buffer = self._buffer.ctypes.data_as(ctypes.c_void_p)
+                    count = take(buffer, ctypes.c_int64(_CAPACITY))
+                    taken.append(self._buffer[:count].tobytes())
+            finally:
+                _ctypes.dlclose(loaded._handle)
+        return b"".join(taken)
 
     def pytest_runtest_setup(self) -> None:
-        self._began, self._failed = time.monotonic(), False
+        self._began, self._failed = _processor_time(), False
         self.take()
 
     def pytest_runtest_logreport(self, report) -> None:
@@ -53,9 +65,14 @@ class Tracer:
         data = self.take()
         self._addresses.write(f"{nodeid}\n{len(data) // 4}\n".encode() + data)
         self._addresses.flush()
-        seconds = time.monotonic() - self._began
+        seconds = _processor_time() - self._began
         self._tests.write(json.dumps([nodeid, round(seconds, 3), not self._failed]) + "\n")
         self._tests.flush()
+
+
+def _processor_time() -> float:
+    """Return what this process and those that it waited for have used, in s."""
+    return sum(os.times()[:4])
 
 
 def pytest_configure(config) -> None:
@@ -65,7 +82,7 @@ def pytest_configure(config) -> None:
 
 
 def read_tests(folder: Path) -> dict[str, float]:
-    """Return the time in s of each test that passed."""
+    """Return the processor time in s of each test that passed."""
     lines = [
         json.loads(line)
         for path in folder.glob("*.tests")

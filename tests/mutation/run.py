@@ -3,12 +3,15 @@
     python tests/mutation/run.py                  # all 300 mutants; continues where it was ended
     python tests/mutation/run.py --area coupling  # those of one area
     python tests/mutation/run.py --again          # survivors once more, after tests were written
+    python tests/mutation/run.py --sanitize       # survivors in C, under ASan and UBSan
     python tests/mutation/run.py --list           # what is drawn
     python tests/mutation/run.py --report         # the table
 
-Copies of the checkout are changed, never the checkout. The first run executes all tests with an
-instrumented engine, to know which test executes which line; a mutant then gets only the tests of
-its line, quickest first, until one fails. Needs gcc, binutils and ``pip install ".[dev]"``.
+Copies of the checkout are changed, never the checkout. The tests of an area are first executed
+with an instrumented engine, to know which test executes which line; a file of tests is executed
+again only when it has changed. A mutant then gets the tests of its line, those of its own module
+first, then the nearest and the quickest, until one fails. Needs gcc, binutils and
+``pip install ".[dev]"``.
 
 A mutant whose object file is the same as the original's is replaced by the next one drawn; so is
 one that does not compile. `equivalent.toml` lists those that no test can notice, with the reason.
@@ -17,6 +20,7 @@ one that does not compile. `equivalent.toml` lists those that no test can notice
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -24,8 +28,9 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -39,17 +44,51 @@ from mutants import AREAS, Mutant, draw  # noqa: E402
 
 from biella.scheduler.engine import build  # noqa: E402
 
-LEFT_OUT = ("packaging", "documents", "benchmarks", "demo", "peers", "mutation", "examples")
-"""Folders of tests that check other things than the behavior of the engine, or take minutes."""
+_ENGINE = ("tests/scheduler/engine", "tests/scheduler/run")
+_REALTIME = ("tests/scheduler/realtime", "tests/scheduler/host")
+_DEVICES = ("tests/scheduler/devices", "tests/scheduler/binding")
+_FMI = ("tests/fmu/importer", "tests/fmu/slave", "tests/fmu/exporter", "tests/fmu")
 
-TESTS_SECONDS = 60.0
-"""How long, measured in the first run, the tests of one mutant may take together."""
+TESTS: dict[str, tuple[str, ...]] = {
+    "engine": (*_ENGINE, *_FMI),
+    "plan loader": (*_ENGINE, "tests/scheduler/compile/plan", *_FMI),
+    "coupling": ("tests/scheduler/engine", "tests/scheduler/compile/coupling", *_FMI),
+    "real-time loop": (*_REALTIME, *_DEVICES),
+    "device links": (*_DEVICES, *_REALTIME),
+    "FMI": _FMI,
+    "recorder": ("tests/scheduler/results", *_REALTIME),
+    "replay": (*_REALTIME, *_DEVICES),
+    "safety": (*_DEVICES, *_REALTIME),
+}
+"""Folders whose tests are tried on the mutants of an area."""
 
-TEST_SECONDS = 30.0
-"""Time limit of one test of a mutant. Tests that took a fifth of it before are left out."""
+TESTS_SECONDS = 20.0
+"""How long, measured with the instrumented engine, the tests of one mutant may take together."""
+
+TEST_SECONDS = 4.0
+"""Slower tests are tried only if no other test executes the line."""
+
+WAIT_SECONDS = 60.0
+"""Time limit of one test of a mutant. Processor time is limited as well, by what was measured."""
 
 TIMED = ("tests/scheduler/realtime", "tests/scheduler/devices", "tests/scheduler/host", "tests/cli")
-"""Tests of real time: a failure counts only if the same test passes without the mutant."""
+"""Tests of real time: a failure counts only if the same test fails twice."""
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+
+NOT_SANITIZED = (
+    "tests/fmu/test_coupling.py",
+    "tests/scheduler/devices/test_two_processes.py",
+    "tests/scheduler/realtime/test_live.py",
+)
+"""Tests that `.ci/run` does not repeat under the sanitizers."""
+
+CORPUS = {
+    "scheduler/engine/": ("plan",),
+    "fmu/exporter/": ("fmi2", "fmi3", "exchange"),
+    "scheduler/devices/wire/": ("wire",),
+}
+"""The fuzz targets whose corpus executes the sources of a folder."""
 
 
 @dataclass
@@ -57,6 +96,7 @@ class Tree:
     """A copy of the checkout, with the object files of its engine."""
 
     root: Path
+    server: subprocess.Popen[str] | None = None
 
     @property
     def package(self) -> Path:
@@ -66,33 +106,40 @@ class Tree:
     def objects(self) -> Path:
         return self.root / "build/objects"
 
+    @property
+    def library(self) -> Path:
+        return self.package / build.library_name()
+
     def environment(self, **more: str) -> dict[str, str]:
         """Return variables with which Python imports this copy."""
         search = os.pathsep.join([str(self.root / "src"), str(self.root / "tests/mutation")])
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("BIELLA", "COVERAGE"))}
-        return (
-            kept
-            | {"PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
-            | more
-        )
+        return kept | {"PYTHONPATH": search, "MPLBACKEND": "Agg"} | more
 
-    def object_of(self, source: str) -> Path:
-        return self.objects / (source.replace("/", "+") + ".o")
-
-    def compile(self, source: str, flags: tuple[str, ...]) -> bool:
+    def compile(self, source: str, flags: tuple[str, ...] = (), kind: str = "objects") -> bool:
         """Compile one source; False if the compiler refuses it."""
-        target = self.object_of(source)
+        target = self.object_of(source, kind)
         target.parent.mkdir(parents=True, exist_ok=True)
         options = [*build.CFLAGS, "-fPIC", "-pthread", "-w", "-I.", f"-I{self.objects}/headers"]
         command = ["gcc", *options, *flags, "-c", source, "-o", str(target)]
         return subprocess.run(command, cwd=self.package, capture_output=True).returncode == 0
 
-    def link(self) -> None:
-        objects = sorted(str(path) for path in self.objects.glob("*.o"))
-        fresh = self.package / ".fresh.so"
-        command = ["gcc", "-shared", "-Wl,-Bsymbolic", *objects, "-lm", "-pthread", "-ldl"]
-        subprocess.run([*command, "-o", str(fresh)], check=True)
-        fresh.replace(self.package / build.library_name())
+    def object_of(self, source: str, kind: str = "objects") -> Path:
+        return self.root / "build" / kind / (source.replace("/", "+") + ".o")
+
+    def list_objects(self, kinds: dict[str, str]) -> list[str]:
+        """Return the object files, those of some sources compiled in another way."""
+        replaced = {self.object_of(source).name: kind for source, kind in kinds.items()}
+        names = sorted(path.name for path in self.objects.glob("*.o"))
+        return [str(self.root / "build" / replaced.get(name, "objects") / name) for name in names]
+
+    def link(
+        self, target: Path, kinds: dict[str, str] | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
+        fresh = target.with_suffix(".fresh")
+        command = ["gcc", "-shared", "-Wl,-Bsymbolic", *flags, *self.list_objects(kinds or {})]
+        subprocess.run([*command, "-lm", "-pthread", "-ldl", "-o", str(fresh)], check=True)
+        fresh.replace(target)
 
     def build(self, flags: tuple[str, ...] = ()) -> None:
         """Compile and link all sources."""
@@ -105,42 +152,159 @@ class Tree:
             for source, done in zip(sources, compiled, strict=True):
                 if not done:
                     raise SystemExit(f"{source} does not compile")
-        self.link()
+        self.link(self.library)
 
-    def test(self, tests: list[str]) -> tuple[int, str]:
-        """Run tests until one fails; returns pytest's exit code and the test that failed."""
-        selected = self.root / "build/selected.txt"
+    @contextmanager
+    def changed(self, path: str, text: str) -> Iterator[None]:
+        """Change a source; what is left of it when this process is killed, `repair` finds."""
+        source, note = self.root / path, self.root / "build/changed.txt"
+        original = source.read_text("utf-8")
+        note.write_text(path)
+        try:
+            self._write(source, text)
+            yield
+        finally:
+            self._write(source, original)
+            note.unlink()
+
+    def _write(self, source: Path, text: str) -> None:
+        # Two changes within a second may have the same size: what Python has compiled must go.
+        for compiled in source.parent.glob(f"__pycache__/{source.stem}.*.pyc"):
+            compiled.unlink()
+        source.write_text(text, "utf-8")
+
+    def repair(self) -> None:
+        note = self.root / "build/changed.txt"
+        if note.is_file():
+            path = note.read_text()
+            self._write(self.root / path, (ROOT / path).read_text("utf-8"))
+            if path.endswith(".c"):
+                self.compile(path)
+                self.link(self.library)
+            note.unlink()
+
+    def test(
+        self, tests: list[str], seconds: float, *options: str, **environment: str
+    ) -> tuple[int, str]:
+        """Run tests until one fails; returns pytest's exit code and the test that failed.
+
+        A test that never ends is ended by its limit of processor time; one that waits for ever by
+        pytest.
+        """
+        selected, output = self.root / "build/selected.txt", self.root / "build/output.txt"
         selected.write_text("\n".join(tests))
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-rfE"]
-        command += ["--no-header", "--tb=no", f"--timeout={TEST_SECONDS:.0f}", f"@{selected}"]
-        run = subprocess.run(
-            command, cwd=self.root, env=self.environment(), capture_output=True, text=True
-        )
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", "--no-header"]
+        arguments += ["--tb=no", f"--override-ini=timeout={WAIT_SECONDS}", *options, f"@{selected}"]
+        limit = round(20 + 3 * seconds)
+        if environment:
+            command = ["prlimit", f"--cpu={limit}", sys.executable, "-m", "pytest", *arguments]
+            with output.open("w") as file:
+                code = subprocess.run(
+                    command,
+                    cwd=self.root,
+                    env=self.environment(**environment),
+                    stdout=file,
+                    stderr=file,
+                ).returncode
+        else:
+            code = self._fork(arguments, limit, output)
+        shown = output.read_text("utf-8", errors="replace")
         named = [
             line.partition(" ")[2].split(" - ")[0]  # a name may have spaces
-            for line in run.stdout.splitlines()
+            for line in shown.splitlines()
             if line.startswith(("FAILED ", "ERROR "))
         ]
-        if run.returncode in (2, 4, 5) and not named:
-            raise SystemExit(f"pytest ended with {run.returncode}:\n{run.stdout}{run.stderr}")
-        crash = f"exit code {run.returncode}" if run.returncode else ""
-        return run.returncode, named[0] if named else crash
+        if code == 5:
+            return 0, ""
+        if code in (2, 4) and not named:
+            raise SystemExit(f"pytest ended with {code}:\n{shown}")
+        crash = f"exit code {code}" if code else ""
+        return code, named[0] if named else crash
+
+    def _fork(self, arguments: list[str], limit: int, output: Path) -> int:
+        for _ in range(2):  # a mutant may end the process that forks, too
+            if self.server is None:
+                self.server = subprocess.Popen(
+                    [sys.executable, HERE / "forks.py"],
+                    cwd=self.root,
+                    env=self.environment(OPENBLAS_NUM_THREADS="1"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            assert self.server.stdin is not None and self.server.stdout is not None
+            with suppress(BrokenPipeError):
+                print(
+                    json.dumps([arguments, limit, str(output)]), file=self.server.stdin, flush=True
+                )
+                if answer := self.server.stdout.readline():
+                    return int(answer)
+            print(f"the process that forks ended with {self.server.wait()}", flush=True)
+            self.server = None
+        return 1
+
+    def close(self) -> None:
+        if self.server is not None and self.server.stdin is not None:
+            self.server.stdin.close()
+            self.server.wait()
 
 
-def copy_checkout(target: Path) -> Tree:
+def copy_checkout(target: Path) -> None:
     """Copy the files that git knows."""
     shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+    for name in list_files():
+        copy_file(name, target)
+
+
+def list_files(*under: str) -> list[str]:
+    """Return the files that git knows, of some folders or of all."""
+    found = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *under],
         cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, names):
-        source = ROOT / name
-        if source.is_symlink() or source.is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / name, follow_symlinks=False)
-    return Tree(target)
+    )  # fmt: skip
+    return [name for name in found.stdout.split("\0") if name]
+
+
+def copy_file(name: str, target: Path) -> None:
+    source = ROOT / name
+    if source.is_symlink() or source.is_file():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).unlink(missing_ok=True)
+        shutil.copy2(source, target / name, follow_symlinks=False)
+
+
+def make_tree(target: Path, flags: tuple[str, ...] = (), traced: bool = False) -> tuple[Tree, bool]:
+    """Return a compiled copy of the checkout, and whether its engine has changed."""
+    tree = Tree(target)
+    folders = ("blocks", "scheduler", "fmu", "src/biella")
+    if (target / "build/done").is_file():
+        tree.repair()
+        names = [name for name in list_files(*folders) if (ROOT / name).is_file()]
+        changed = [
+            name
+            for name in names
+            if not (ROOT / name).is_symlink()
+            and not ((target / name).is_file() and _hash([target / name]) == _hash([ROOT / name]))
+        ]
+        if all(name.endswith((".c", ".py")) and (target / name).is_file() for name in changed):
+            for name in list_files("tests", *changed):
+                copy_file(name, target)
+            sources = [name for name in changed if name.endswith(".c")]
+            for name in sources:
+                tree.compile(name, flags)
+            if sources:
+                tree.link(tree.library)
+            return tree, bool(sources)
+    copy_checkout(target)
+    if traced:
+        shutil.copy(HERE / "trace.c", target / "scheduler/engine/trace.c")
+    tree.build(flags)
+    (target / "build/done").touch()
+    return tree, True
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def drawn(areas: list[str], spare: int = 1) -> Iterator[tuple[str, list[Mutant]]]:
@@ -154,62 +318,102 @@ def drawn(areas: list[str], spare: int = 1) -> Iterator[tuple[str, list[Mutant]]
             yield area, mutants
 
 
-def measure_coverage(work: Path, jobs: int) -> None:
-    """Run all tests once with the instrumented engine, and write which execute each mutant."""
-    tree = copy_checkout(work / "traced")
-    shutil.copy(HERE / "trace.c", tree.root / "scheduler/engine/trace.c")
-    tree.build(("-O1", "-g", "-fno-inline", "-fsanitize-coverage=trace-pc"))
-    folder = work / "traces"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    mutants = [mutant for _, several in drawn(list(AREAS), spare=2) for mutant in several]
-    files = sorted({mutant.path for mutant in mutants if mutant.path.endswith(".py")})
-    settings = work / "coverage.ini"
-    settings.write_text(
-        "[run]\nparallel = true\npatch = subprocess\ncontext = ${PYTEST_CURRENT_TEST-}\n"
-        f"data_file = {folder}/python\ninclude =\n"
-        + "".join(f"    {tree.package}/{name}\n    {tree.root}/{name}\n" for name in files)
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "-p", "no:cacheprovider"]
-    command += [
-        "-p",
-        "cover",
-        "--cov",
-        f"--cov-config={settings}",
-        "--cov-context=test",
-        "--cov-report=",
-    ]
-    command += [f"--ignore=tests/{name}" for name in LEFT_OUT]
-    with (work / "traced.log").open("w") as log:
-        subprocess.run(
-            command,
-            cwd=tree.root,
-            env=tree.environment(BIELLA_TRACE=str(folder)),
-            stdout=log,
-            stderr=log,
+class Coverage:
+    """Which test executes which mutant, how long it takes, and of which files that is known."""
+
+    def __init__(self, work: Path) -> None:
+        self.work, self.path = work, work / "coverage.json"
+        state = json.loads(self.path.read_text()) if self.path.is_file() else {}
+        self.addresses: dict[str, list[int]] = state.get("addresses", {})
+        self.files: dict[str, str] = state.get("files", {})
+        self.seconds: dict[str, float] = state.get("seconds", {})
+        self.tests: dict[str, list[str]] = state.get("tests", {})
+
+    def save(self) -> None:
+        names = ("addresses", "files", "seconds", "tests")
+        fresh = self.path.with_suffix(".fresh")
+        fresh.write_text(json.dumps({name: getattr(self, name) for name in names}))
+        fresh.replace(self.path)
+
+    def measure(self, areas: list[str], jobs: int) -> None:
+        """Run the tests of the areas whose files have changed since they were measured."""
+        for folder in dict.fromkeys(folder for area in areas for folder in TESTS[area]):
+            found = sorted(
+                (ROOT / folder).glob("test_*.py" if folder == "tests/fmu" else "**/test_*.py")
+            )
+            hashes = {path.relative_to(ROOT).as_posix(): _hash([path]) for path in found}
+            changed = [name for name, text in hashes.items() if self.files.get(name) != text]
+            if changed:
+                print(f"measuring {len(changed)} files of {folder} …", flush=True)
+                self._run(self._instrumented(), changed, jobs)
+                self.files |= {name: hashes[name] for name in changed}
+                self.save()
+
+    def _instrumented(self) -> Tree:
+        flags = ("-O1", "-g", "-fno-inline", "-fsanitize-coverage=trace-pc")
+        tree, built = make_tree(self.work / "traced", flags, traced=True)
+        if built or not self.addresses:
+            blocks = cover.block_addresses(tree.library)
+            for _, mutants in drawn(list(AREAS), spare=2):
+                for mutant in mutants:
+                    # A statement of several lines may have code on its first one only.
+                    near = (blocks.get((mutant.path, mutant.line - back)) for back in range(6))
+                    found: set[int] = next((several for several in near if several), set())
+                    self.addresses[mutant.key] = sorted(found)
+            self.save()
+        return tree
+
+    def _run(self, tree: Tree, files: list[str], jobs: int) -> None:
+        folder = self.work / "trace"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        mutants = [mutant for _, several in drawn(list(AREAS), spare=2) for mutant in several]
+        modules = sorted({mutant.path for mutant in mutants if mutant.path.endswith(".py")})
+        settings = folder / "coverage.ini"
+        settings.write_text(
+            "[run]\nparallel = true\npatch = subprocess\ncontext = ${PYTEST_CURRENT_TEST-}\n"
+            f"data_file = {folder}/python\ninclude =\n"
+            + "".join(f"    {tree.package}/{name}\n    {tree.root}/{name}\n" for name in modules)
         )
-    seconds = cover.read_tests(folder)
-    (work / "tests.json").write_text(json.dumps(seconds))
-    chosen = tests_of_c(mutants, tree, folder) | tests_of_python(mutants, tree, folder)
-    (work / "chosen.json").write_text(
-        json.dumps({key: sorted(tests & seconds.keys()) for key, tests in chosen.items()})
-    )
+        command = [sys.executable, "-m", "pytest", "-q", "-n", str(jobs if jobs > 1 else 0)]
+        command += ["-p", "no:cacheprovider", "-p", "cover", "--cov", f"--cov-config={settings}"]
+        command += ["--cov-context=test", "--cov-report=", "--override-ini=timeout=60", *files]
+        with (self.work / "traced.log").open("a") as log:
+            subprocess.run(
+                command,
+                cwd=tree.root,
+                env=tree.environment(BIELLA_TRACE=str(folder)),
+                stdout=log,
+                stderr=log,
+            )
+        self.read(folder, files, mutants, tree)
 
+    def read(self, folder: Path, files: list[str], mutants: list[Mutant], tree: Tree) -> None:
+        """Replace what is known of some files of tests by what a run of them has written."""
+        passed = cover.read_tests(folder)
+        old = {test for test in self.seconds if test.split("::")[0] in files}
+        self.seconds = {k: v for k, v in self.seconds.items() if k not in old} | passed
+        executed = cover.read_traces(
+            folder, {a for several in self.addresses.values() for a in several}
+        )
+        python = tests_of_python(mutants, tree, folder)
+        for mutant in mutants:
+            known = set(self.tests.get(mutant.key, ())) - old
+            for address in self.addresses.get(mutant.key, ()):
+                known |= executed.get(address, set())
+            known |= python.get(mutant.key, set())
+            self.tests[mutant.key] = sorted(known & self.seconds.keys())
 
-def tests_of_c(mutants: list[Mutant], tree: Tree, folder: Path) -> dict[str, set[str]]:
-    """Return the tests that execute the line of each mutant of the engine."""
-    blocks = cover.block_addresses(tree.package / build.library_name())
-    wanted: dict[str, set[int]] = {}
-    for mutant in mutants:
-        if mutant.path.endswith(".c"):
-            # A statement of several lines may have code on its first one only.
-            near = (blocks.get((mutant.path, mutant.line - back)) for back in range(6))
-            wanted[mutant.key] = next((found for found in near if found), set())
-    executed = cover.read_traces(folder, {a for several in wanted.values() for a in several})
-    return {
-        key: {test for address in several for test in executed.get(address, ())}
-        for key, several in wanted.items()
-    }
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Return the tests that execute a mutant; of code that is new, those of its function."""
+        if mutant.key in self.tests:
+            return self.tests[mutant.key]
+        function = f"{mutant.path}:{mutant.function}:"
+        near = {t for key, tests in self.tests.items() if key.startswith(function) for t in tests}
+        module = {
+            t for key, tests in self.tests.items() if key.startswith(mutant.path) for t in tests
+        }
+        return sorted(near or module)
 
 
 def tests_of_python(mutants: list[Mutant], tree: Tree, folder: Path) -> dict[str, set[str]]:
@@ -237,16 +441,16 @@ def tests_of_python(mutants: list[Mutant], tree: Tree, folder: Path) -> dict[str
     return chosen
 
 
-def select_tests(
-    mutant: Mutant, chosen: dict[str, list[str]], seconds: dict[str, float]
-) -> list[str]:
-    """Return the tests of a mutant: those of its own module first, then the quickest."""
+def select_tests(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """Return the tests to try: those of its own module first, then the nearest and quickest."""
     own = f"/test_{Path(mutant.path).stem.lstrip('_')}.py::"
-    tests = sorted(chosen.get(mutant.key, []), key=lambda test: (own not in test, seconds[test]))
-    tests = [test for test in tests if seconds[test] < TEST_SECONDS / 5]
+    near = f"tests/{Path(mutant.path).parent}/"
+    tests = [test for test in tests if test in seconds]
+    quick = [test for test in tests if seconds[test] < TEST_SECONDS] or tests
+    quick.sort(key=lambda test: (own not in test, not test.startswith(near), seconds[test]))
     selected: list[str] = []
     total = 0.0
-    for test in tests:
+    for test in quick:
         total += seconds[test]
         if selected and total > TESTS_SECONDS:
             break
@@ -254,65 +458,152 @@ def select_tests(
     return selected
 
 
-def try_mutant(tree: Tree, mutant: Mutant, tests: list[str]) -> dict[str, object]:
+def try_mutant(
+    tree: Tree, mutant: Mutant, tests: list[str], seconds: dict[str, float]
+) -> dict[str, object]:
     """Change the copy, test it, and change it back."""
-    source = tree.root / mutant.path
-    text = source.read_text("utf-8")
+    text = (tree.root / mutant.path).read_text("utf-8")
+    changed = mutant.apply(text)
     result: dict[str, object] = {
         "key": mutant.key,
         "change": mutant.describe(text),
         "tests": len(tests),
     }
-    in_c = mutant.path.endswith(".c")
-    try:
-        source.write_text(mutant.apply(text), "utf-8")
-        if in_c:
-            original = tree.object_of(mutant.path).read_bytes()
-            if not tree.compile(mutant.path, ()):
-                return result | {"status": "invalid"}
-            if tree.object_of(mutant.path).read_bytes() == original:
-                return result | {"status": "identical"}
-            tree.link()
-        else:
+    with tree.changed(mutant.path, changed):
+        if not mutant.path.endswith(".c"):
             try:
-                compile(mutant.apply(text), mutant.path, "exec")
+                compile(changed, mutant.path, "exec")
             except SyntaxError:
                 return result | {"status": "invalid"}
-        if not tests:
-            return result | {"status": "survived", "by": "no test executes the line"}
-        code, failed = tree.test(tests)
-    finally:
-        source.write_text(text, "utf-8")
-        if in_c:
-            tree.compile(mutant.path, ())
-            tree.link()
-    if code and failed.startswith(TIMED) and tree.test([failed])[0]:
-        remaining = [test for test in tests if test != failed]
-        return try_mutant(tree, mutant, remaining)
-    return result | {"status": "killed" if code else "survived", "by": failed}
+            return result | judge(tree, tests, seconds)
+        target, library = tree.object_of(mutant.path), tree.library.read_bytes()
+        original = target.read_bytes()
+        try:
+            if not tree.compile(mutant.path):
+                return result | {"status": "invalid"}
+            if target.read_bytes() == original:
+                return result | {"status": "identical"}
+            tree.link(tree.library)
+            return result | judge(tree, tests, seconds)
+        finally:
+            target.write_bytes(original)
+            fresh = tree.library.with_suffix(".fresh")
+            fresh.write_bytes(library)
+            fresh.replace(tree.library)
 
 
-def run(work: Path, areas: list[str], jobs: int, again: bool) -> None:
+def judge(tree: Tree, tests: list[str], seconds: dict[str, float]) -> dict[str, object]:
+    """Run the tests of a mutant."""
+    if not tests:
+        return {"status": "survived", "by": "no test executes the line"}
+    remaining = list(tests)
+    while remaining:
+        code, failed = tree.test(remaining, sum(seconds[test] for test in remaining))
+        if not code:
+            break
+        if not failed.startswith(TIMED) or tree.test([failed], seconds.get(failed, 10.0))[0]:
+            return {"status": "killed", "by": failed}
+        remaining = [test for test in remaining if test != failed]
+    return {"status": "survived", "by": ""}
+
+
+def sanitize(tree: Tree, mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> str:
+    """Try the corpus and the tests that `.ci/run` repeats under sanitizers; returns a finding.
+
+    Only the changed source is instrumented: that is less than `.ci/run` does, but quickly built.
+    """
+    tests = [test for test in tests if test.split("::")[0] not in NOT_SANITIZED]
+    targets = next((t for folder, t in CORPUS.items() if mutant.path.startswith(folder)), ())
+    text = (tree.root / mutant.path).read_text("utf-8")
+    with tree.changed(mutant.path, mutant.apply(text)):
+        damaged = [target for target in targets if not _replay(tree, target, mutant.path)]
+        code, failed = 0, ""
+        if not damaged and tests:
+            code, failed = _test_sanitized(tree, mutant.path, tests, seconds)
+    if damaged:
+        # It counts only if the sources as they are pass.
+        return f"corpus of {damaged[0]}" if _replay(tree, damaged[0], mutant.path) else ""
+    again = [failed] if "::" in failed else tests
+    if code and not _test_sanitized(tree, mutant.path, again, seconds)[0]:
+        return f"sanitizers: {failed}"
+    return ""
+
+
+def _test_sanitized(
+    tree: Tree, source: str, tests: list[str], seconds: dict[str, float]
+) -> tuple[int, str]:
+    tree.compile(source, SANITIZERS, "sanitized")
+    library = tree.root / "build/sanitized.so"
+    tree.link(library, {source: "sanitized"}, SANITIZERS)
+    preload = (_find_library(name) for name in ("libasan.so", "libstdc++.so.6"))
+    environment = {
+        "BIELLA_LIBRARY": str(library),
+        "LD_PRELOAD": " ".join(preload),
+        "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": "detect_leaks=0",
+    }
+    limit = 4 * sum(seconds.get(test, 10.0) for test in tests)
+    marked = ("-m", "engine and not slow and not soak")
+    return tree.test(tests, limit, *marked, **environment)
+
+
+def _replay(tree: Tree, target: str, source: str) -> bool:
+    """Whether the corpus of a fuzz target passes."""
+    fuzz, program = tree.root / "tests/fuzz", tree.root / f"build/replay_{target}"
+    flags = (*SANITIZERS, "-fsanitize=float-cast-overflow", "-DBL_FUZZING")
+    kinds = dict.fromkeys(
+        (source, "scheduler/engine/plan.c", "scheduler/devices/wire/frame.c"), "fuzzed"
+    )
+    for name in kinds:
+        tree.compile(name, flags, "fuzzed")
+    command = ["gcc", "-std=c11", "-D_GNU_SOURCE", "-w", *flags, f"-I{tree.package}", f"-I{fuzz}"]
+    command += [f"-I{tree.objects}/headers", str(fuzz / f"fuzz_{target}.c"), str(fuzz / "replay.c")]
+    command += [*tree.list_objects(kinds), "-lm", "-ldl", "-pthread", "-o", str(program)]
+    subprocess.run(command, check=True)
+    options = "allocator_may_return_null=1:max_allocation_size_mb=32:detect_leaks=1:handle_abort=1"
+    inputs = sorted(str(path) for path in (fuzz / "corpus" / target).iterdir())
+    run = subprocess.run(
+        ["prlimit", "--cpu=120", str(program), *inputs],
+        env=os.environ | {"ASAN_OPTIONS": options, "FUZZ_PLANS": str(fuzz / "plans")},
+        capture_output=True,
+    )
+    return run.returncode == 0
+
+
+def _find_library(name: str) -> str:
+    command = ["gcc", f"-print-file-name={name}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -> None:
     """Try every mutant that has no result yet."""
-    if not (work / "chosen.json").is_file():
-        print("running all tests once with the instrumented engine …", flush=True)
-        measure_coverage(work, jobs)
-    chosen = json.loads((work / "chosen.json").read_text())
-    seconds = json.loads((work / "tests.json").read_text())
+    covered = Coverage(work)
+    covered.measure(areas, jobs)
     results = read_results(work)
     equivalent = read_equivalent()
     trees: Queue[Tree] = Queue()
     for index in range(jobs):
-        tree = copy_checkout(work / f"tree{index}")
-        tree.build()
-        trees.put(tree)
+        trees.put(make_tree(work / f"tree{index}")[0])
 
     def attempt(mutant: Mutant) -> dict[str, object]:
+        tests = select_tests(mutant, covered.tests_of(mutant), covered.seconds)
         tree = trees.get()
         try:
-            return try_mutant(tree, mutant, select_tests(mutant, chosen, seconds))
+            if not sanitized:
+                return try_mutant(tree, mutant, tests, covered.seconds)
+            found = sanitize(tree, mutant, tests, covered.seconds)
+            result = results[mutant.key] | {"sanitized": True}
+            return result | {"status": "killed", "by": found} if found else result
         finally:
             trees.put(tree)
+
+    def waits(mutant: Mutant) -> bool:
+        result = results.get(mutant.key)
+        survived = result is not None and result["status"] == "survived"
+        if sanitized:
+            in_c = mutant.path.endswith(".c") and mutant.key not in equivalent
+            return survived and in_c and (again or not result.get("sanitized"))  # type: ignore[union-attr]
+        return result is None or (again and survived and mutant.key not in equivalent)
 
     with (
         (work / "results.jsonl").open("a", encoding="utf-8") as file,
@@ -325,20 +616,16 @@ def run(work: Path, areas: list[str], jobs: int, again: bool) -> None:
                 batch = [m for _, m in zip(range(AREAS[area][0] - counted), waiting, strict=False)]
                 if not batch:
                     break
-                old = {m.key: results[m.key] for m in batch if m.key in results}
-                redo = {
-                    k
-                    for k, r in old.items()
-                    if again and r["status"] == "survived" and k not in equivalent
-                }
-                todo = [m for m in batch if m.key not in old or m.key in redo]
-                for result in pool.map(attempt, todo):
+                for result in pool.map(attempt, filter(waits, batch)):
                     results[str(result["key"])] = result
                     file.write(json.dumps(result, ensure_ascii=False) + "\n")
                     file.flush()
                     print(f"{result['status']:9} {area}: {result['key']}", flush=True)
                     print(f"          {result['change']}", flush=True)
-                counted += sum(results[m.key]["status"] in ("killed", "survived") for m in batch)
+                tried = [results[m.key] for m in batch if m.key in results]
+                counted += sum(result["status"] in ("killed", "survived") for result in tried)
+    while not trees.empty():
+        trees.get().close()
 
 
 def read_results(work: Path) -> dict[str, dict[str, object]]:
@@ -394,6 +681,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--area", action="append", choices=list(AREAS), help="by default all")
     parser.add_argument("--again", action="store_true", help="try survivors once more")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="try survivors in C under ASan and UBSan"
+    )
     parser.add_argument("--list", action="store_true", help="print what is drawn")
     parser.add_argument("--report", action="store_true", help="print the table")
     options = parser.parse_args()
@@ -406,7 +696,7 @@ def main() -> None:
                 print(f"{area}: {mutant.path}:{mutant.line} {mutant.operator}\n    {change}")
         return
     if not options.report:
-        run(options.work, areas, options.jobs, options.again)
+        run(options.work, areas, options.jobs, options.again, options.sanitize)
     report(options.work)
 
 

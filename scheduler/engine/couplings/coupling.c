@@ -386,7 +386,6 @@ static int iterate_newton(bl_engine *e, bl_coupling *c, int order, double t, dou
         status = sweep(e, c, BL_NEWTON, order, t, dt, true);
         if (status != BL_OK) return status;
         *size = measure_residual(c, r);
-        if (isnan(*size)) break;
         for (int64_t i = 0; i < n; i++) before[i] = r[i] - before[i];
         correct_inverse(inverse, n, step, before, mapped, left);
         if (*size > slow * size_before) *has = 0.0;

@@ -132,6 +132,18 @@ def test_integers_that_fmi_does_not_have_are_refused(specimen):
         simulate(d, 0.1)
 
 
+@pytest.mark.parametrize("value, sent", [(2.7, 3), (-2.7, -3), (2.2, 2), (-1e-9, 0)])
+def test_a_number_that_is_not_whole_is_rounded_to_the_nearest_integer(specimen, value, sent):
+    """Blocks give whole integers, but a command may set any number."""
+    d = Diagram("rounded", step=0.01)
+    f = d.add(Fmu(specimen, outputs=["m"]), name="f")
+    d.connect(d.input("n", kind="integer"), f["n"])
+    with d.compile().instantiate() as instance:
+        instance.set("n", value)
+        instance.run(1)
+        assert instance.get("f.m") == sent + 1  # which this FMU adds
+
+
 CHOSEN: dict[str, Any] = {"backend": "fmpy", "inputs": ["n", "small"], "outputs": ["y"]}
 
 

@@ -203,3 +203,28 @@ def test_a_saved_state_leads_back_from_the_end(tmp_path: Path) -> None:
     assert one.restore(kept) == OK
     one.time = at
     assert one.step(0.01)[:3] == (OK, False, False)
+
+
+def test_a_state_that_was_saved_at_the_end_is_the_end(tmp_path: Path) -> None:
+    one = Instance3(open_fmu(tmp_path, make_ending()), events=True).start()
+    assert one.call("fmi3EnterStepMode") == OK
+    before = one.save()
+    assert one.step(0.3)[2] is True
+    end, at_end = one.save(), one.time
+    assert one.restore(before) == OK
+    one.time = 0.0
+    assert one.step(0.01)[2] is False
+    assert one.restore(end) == OK
+    assert one.call("fmi3EnterEventMode") == OK
+    assert one.update() == (OK, False, True)
+    assert one.call("fmi3EnterStepMode") == OK
+    one.time = at_end
+    assert one.step(0.1)[2:] == (True, False, at_end)
+
+
+def test_a_reset_leads_back_from_the_end(tmp_path: Path) -> None:
+    one = Instance3(open_fmu(tmp_path, make_ending())).start()
+    assert one.step(0.3)[2] is True
+    assert one.call("fmi3Reset") == OK
+    one.start()
+    assert one.step(0.2) == (OK, False, False, False, 0.2)

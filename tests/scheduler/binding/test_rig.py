@@ -173,3 +173,17 @@ def test_names_that_do_not_fit_are_reported(tmp_path, old, new, message):
     (tmp_path / "rig.toml").write_text(NAMED.replace(old, new))
     problems = check_binding(machine_diagram(), tmp_path / "rig.toml").problems
     assert message in "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("safe = true", "safe: must be a number, got true"),
+        ("safe = [1, 2]", "safe: must be a number, got"),
+        ("width = 3\nsafe = [1, 2]", "safe: must be a number or a list of 3, got"),
+    ],
+)
+def test_safe_values_that_do_not_fit_are_reported(tmp_path, new, message):
+    (tmp_path / "rig.toml").write_text(NAMED.replace('safe = "off"', new))
+    problems = check_binding(machine_diagram(), tmp_path / "rig.toml").problems
+    assert message in "\n".join(problems)

@@ -418,6 +418,19 @@ def test_an_interrupt_is_not_tried_again() -> None:
     assert len(calls) == 5
 
 
+@pytest.mark.parametrize("method, sweeps", [("fixed-point", 2), ("newton", 4)])
+def test_iterations_end_where_the_residual_is_not_a_number(method: str, sweeps: int) -> None:
+    """The mass passes 0.05 m in the first step; the Jacobian of Newton's method has two columns."""
+    d = Diagram("nan", step=0.1)
+    plants = {"a": d.add(mass(0, SPRING, DAMPER), "a"), "b": d.add(mass(1), "b")}
+    on_a = law(d, "on_a", "k*x2 + 0*sqrt(0.05 - x1)", plants, k=SPRING)
+    d.connect(on_a, plants["a"]["push.force.x"])
+    d.connect(law(d, "on_b", "k*(x1 - x2)", plants, k=SPRING), plants["b"]["push.force.x"])
+    d.couple(method=method, iterations=12, halvings=0, failure="error")
+    with pytest.raises(BlockError, match=f"after {sweeps} iterations its residual is nan"):
+        simulate(d, 0.1)
+
+
 @pytest.mark.parametrize("make", [hurried, lambda: guarded(0.25, "newton")])
 def test_a_state_saved_between_shortened_steps_goes_on_with_the_same_bits(make: Any) -> None:
     plan = make().compile(estimate_error=3)

@@ -14,6 +14,7 @@ from biella.blocks import (
     Integrator,
     Port,
     PythonBlock,
+    Time,
     TransportDelay,
     UnitDelay,
     python_block,
@@ -216,3 +217,10 @@ def test_a_state_of_the_wrong_size_is_reported(method, value, told):
     d.add(Wrong(), name="f")
     with pytest.raises(BlockError, match=rf"{method} must return 2 numbers, .*{told}"):
         simulate(d, 0.1)
+
+
+def test_a_block_with_an_offset_does_not_update_before_it():
+    """It gives its initial output at the first tick, and takes its first sample at its offset."""
+    d = Diagram("late", step=0.25)
+    d.connect(d.add(Time(), "time"), d.add(UnitDelay(-1.0), "delay", period=0.75, offset=0.5))
+    assert simulate(d, 2.25)["delay"].tolist() == [-1, -1, -1, -1, -1, 0.5, 0.5, 0.5, 1.25, 1.25]

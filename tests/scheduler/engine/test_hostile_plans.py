@@ -277,6 +277,23 @@ def test_another_number_of_sections(plan: Plan) -> None:
         assert "its directory" in refuse(bytes(data))
     struct.pack_into("<I", data, 12, 2**32 - 1)
     assert "its directory is outside the file" in refuse(bytes(data))
+    # The first section starts where such a directory would end.
+    longest = (len(data) - HEAD) // ENTRY
+    struct.pack_into("<I", data, 12, longest + 1)
+    struct.pack_into("<Q", data, HEAD + 8, HEAD + (longest + 1) * ENTRY)
+    assert "its directory is outside the file" in refuse(seal(data))
+
+
+@pytest.mark.parametrize(
+    ("field", "tag", "reason"), [(0, "BODY", "blocks do not exist"), (2, "TEAR", "is not cut")]
+)
+def test_a_loop_is_outside_its_table(plan: Plan, field: int, tag: str, reason: str) -> None:
+    """What stands beside the table may look like one: other tables have numbers of blocks, too."""
+    size, count = cells(plan)[tag].size, int(cells(plan)["LOOP"][field + 1])
+    for distance in range(1, 60):
+        for first in (-distance, size - count + distance):
+            status, message = open_plan(replace(plan, "LOOP", field, first))
+            assert status == ERROR_PLAN and reason in message, first
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,18 @@ def test_a_grid_far_from_zero(start: float) -> None:
     assert result.t.tolist() == [start + k * 1e-3 for k in range(101)]
 
 
+@pytest.mark.parametrize("start", [1e8, 4e9])
+@pytest.mark.parametrize("towards", [-np.inf, np.inf])
+def test_a_run_to_a_time_that_is_rounded_ends_at_the_tick(start: float, towards: float) -> None:
+    """One ulp of t is 15 to 480 ns here, more than the grid tolerance of 1 ns."""
+    plan = counting(step=1e-3, start_time=start).compile()
+    with Instance(plan) as instance:
+        instance.initialize()
+        for tick in range(1, 7):
+            instance.run_to(float(np.nextafter(start + tick * 1e-3, towards)))
+            assert (instance.tick, instance.time) == (tick, start + tick * 1e-3)
+
+
 @pytest.mark.parametrize("start", [0.0, 1e6, 1e7])
 def test_instants_far_from_zero_are_found_once(start: float) -> None:
     """Edges of a pulse, each at half a period of 8 ms: the grid tolerance is below one ulp of t."""

@@ -149,6 +149,20 @@ def test_a_folder_of_somebody_else_is_refused(folder, tmp_path):
     assert run_realtime(loop(), 0.01).wait().length == 11  # the run goes on without
 
 
+def test_a_folder_with_another_owner_is_refused(monkeypatch):
+    owner = runtime_folder().stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    with pytest.raises(BiellaError, match="belongs to another user"):
+        runtime_folder()
+
+
+@pytest.mark.parametrize("mode", [0o710, 0o701, 0o777])
+def test_a_folder_that_others_may_enter_is_closed_to_them(folder, mode):
+    folder.mkdir()
+    folder.chmod(mode)
+    assert stat.S_IMODE(runtime_folder().stat().st_mode) == 0o700
+
+
 def test_enumerations_are_shown_by_name(capsys):
     d = Diagram("machine", step=1e-3)
     machine = StateMachine()

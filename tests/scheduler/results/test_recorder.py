@@ -229,6 +229,21 @@ class TestFile:
         with pytest.raises(ResultError, match="replaced by another recording"):
             earlier["ref.y"]
 
+    def test_an_interrupt_while_it_is_made_leaves_the_earlier_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Hdf5Recorder(tmp_path / "r.h5", SIGNALS) as first:
+            first.append(make_rows(0, 10))
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(recorder_module, "create_result_file", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            Hdf5Recorder(tmp_path / "r.h5", SIGNALS)
+        assert [path.name for path in tmp_path.iterdir()] == ["r.h5"]
+        assert Result.from_hdf5(tmp_path / "r.h5").length == 10
+
     def test_missing_folder(self, tmp_path: Path) -> None:
         with pytest.raises(ResultError, match="there is no folder"):
             Hdf5Recorder(tmp_path / "no" / "r.h5", SIGNALS)
@@ -366,6 +381,27 @@ print(r.close().length)
     assert done.returncode == 0, done.stderr
     assert "10 rows, to t = 0 s, are in the file" in done.stdout
     assert done.stdout.endswith("\n10\n")
+
+
+def test_captures_that_find_no_room_are_in_the_result_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Hdf5Recorder(tmp_path / "r.h5", SIGNALS, captures=[Signal("trigger")])
+    recorder.append(make_rows(0, 10))
+    recorder.captures = {"trigger": "it has not been triggered"}
+
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(recorder_module, "write_captures", fill)
+    with pytest.raises(ResultError, match="are in the result, but not in the file") as caught:
+        recorder.close()
+    assert isinstance(caught.value.__cause__, OSError)
+    with pytest.raises(ResultError, match="has not been triggered"):
+        recorder.close().capture("trigger")
+    left = Result.from_hdf5(tmp_path / "r.h5")
+    assert left.length == 10
+    assert "not in the file" in str(left.info["stopped"])
 
 
 def test_a_recorder_that_nobody_closes_leaves_its_rows(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import h5py
@@ -11,8 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from biella.scheduler.results import _result_file
+from biella.scheduler.results._recorder import Hdf5Recorder
 from biella.scheduler.results._result import Result
-from biella.scheduler.results._signals import ResultError
+from biella.scheduler.results._signals import ResultError, Signal
 
 from .conftest import T
 
@@ -50,6 +53,36 @@ class TestHdf5:
         with h5py.File(tmp_path / "r.h5", "r") as file:
             assert file["signals/pid.u"].attrs["unit"] == "N.m"
             assert np.array_equal(file["time"], T)
+            for index, (path, signal) in enumerate(result.signals.items()):
+                known = dict(file[f"signals/{path}"].attrs)
+                assert (known["path"], known["index"]) == (path, index)
+                about = (known["width"], known["kind"], known["sampled"], known.get("unit"))
+                assert about == (signal.width, signal.kind, signal.sampled, signal.unit)
+
+    @pytest.mark.parametrize("good_after", [1, 9, 10])
+    def test_a_file_that_is_being_written_is_read_again_nine_times(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good_after: int
+    ) -> None:
+        recorder = Hdf5Recorder(tmp_path / "r.h5", [Signal("y")])
+        recorder.append(np.ones((3, 2)))
+        written = recorder.path.read_bytes()
+        copy, pauses = tmp_path / "copy.h5", []
+        copy.write_bytes(written[:200])
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == good_after:
+                copy.write_bytes(written)
+
+        monkeypatch.setattr(time, "sleep", pause)
+        monkeypatch.setattr(_result_file, "is_closed", lambda path: False)
+        if good_after < 10:
+            assert Result.from_hdf5(copy).length == 3
+        else:
+            with pytest.raises(ResultError, match="is truncated or damaged"):
+                Result.from_hdf5(copy)
+        assert len(pauses) == min(good_after, 9)
+        recorder.close()
 
     def test_only_the_asked_signal_is_read(self, result: Result, tmp_path: Path) -> None:
         result.to_hdf5(tmp_path / "r.h5")

@@ -9,6 +9,7 @@ import pytest
 
 from biella import Diagram, DiagramError, Subsystem, simulate
 from biella.blocks import Constant, Gain, Integrator, Port, PythonBlock, Sum, UnitDelay
+from biella.blocks.multibody import System
 from biella.scheduler.compile.diagram._solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
@@ -102,6 +103,18 @@ def test_continuous_states_are_reset_when_it_is_enabled_again():
     d = around(ramp(), enable=True, states="reset")
     shown = drive(d, "x", control=[1, 1, 0, 0, 1, 1])
     assert np.allclose(shown, [5.0, 5.1, 5.1, 5.1, 5.0, 5.1], rtol=0, atol=1e-14)
+
+
+def test_a_mechanism_with_internal_steps_stands_still_while_disabled():
+    """At 2 m/s without forces it moves 0.2 m in each step in which its subsystem is enabled."""
+    system = System("slider", (0, 0), planar=True)
+    body = system.body("mass", mass=1.0, inertia=1.0, velocity=(2.0, 0.0))
+    system.prismatic("slide", system.ground, body, at=(0, 0), axis=(1, 0))
+    inner = Diagram("plant")
+    plant = inner.add(system.block([], ["slide.displacement"], mode="internal"), name="plant")
+    inner.output("s", plant["slide.displacement"])
+    got = drive(around(inner, enable=True), "s", control=OFF_ON_OFF_ON)
+    assert np.allclose(got, [0, 0, 0, 0.2, 0.4, 0.4, 0.4, 0.6, 0.8], rtol=0, atol=1e-14)
 
 
 def test_an_implicit_solver_takes_a_stiff_subsystem_in_and_out():

@@ -54,6 +54,14 @@ def test_a_slower_recording_is_held_and_grows_old(ticks, tmp_path):
     np.testing.assert_array_equal(age, [0, 1, 2] * 3)
 
 
+def test_before_the_first_row_there_is_no_value_yet(ticks, tmp_path):
+    """The signal keeps its own value, which is 0, and the device is not heard."""
+    file = recording(tmp_path / "log.csv", np.arange(3, 6) * 1e-3, [5.0, 6.0, 7.0])
+    force, age, _ = replayed(ticks, str(file), 6)
+    np.testing.assert_array_equal(force, [0, 0, 0, 5, 6, 7])
+    np.testing.assert_array_equal(age[3:], [0, 0, 0])
+
+
 def test_a_faster_recording_gives_the_newest(ticks, tmp_path):
     file = recording(tmp_path / "log.csv", np.arange(12) * 0.5e-3, np.arange(12.0))
     force, _, _ = replayed(ticks, str(file), 5)

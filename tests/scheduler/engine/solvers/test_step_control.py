@@ -13,6 +13,8 @@ from biella.blocks import (
     Integrator,
     PythonBlock,
     SecondOrderIntegrator,
+    Time,
+    ZeroOrderHold,
 )
 from biella.scheduler.engine._engine import Instance
 from biella.scheduler.engine._library import contract
@@ -100,3 +102,50 @@ def test_a_reset_at_ticks_waits_for_the_end_of_the_last_step_of_a_tick(options, 
     assert result["sum of first"][-1] == pytest.approx(0.505, rel=1e-12)
     assert result["sum of second"][-1] == pytest.approx(0.505 + 1e-3 / 6, rel=1e-12)
     assert result["first"][-1] == result["second.position"][-1] == 5.0
+
+
+@pytest.mark.parametrize("solver", ADAPTIVE)
+def test_steps_end_at_the_samples_that_the_blocks_of_a_loop_read(solver):
+    """a = p + b/2 and b = q + a/2, so dx/dt = b = 4/3 (q + p/2); p and q hold t for 0.2 and 0.3 s.
+
+    In 1.2 s, ∫p = 0.2 (0 + 0.2 + … + 1) = 0.6 and ∫q = 0.3 (0 + 0.3 + 0.6 + 0.9) = 0.54.
+    """
+    d = Diagram(step=0.1, solver=solver, tolerance=1e-9)
+    time, x = d.add(Time(), "time"), d.add(Integrator(0.0), "x")
+    a = d.add(Expression("p + b/2", inputs=["p", "b"]), "a")
+    b = d.add(Expression("q + a/2", inputs=["q", "a"]), "b")
+    for name, port, period in (("p", a["p"], 0.2), ("q", b["q"], 0.3)):
+        hold = d.add(ZeroOrderHold(), name, period=period)
+        d.connect(time, hold)
+        d.connect(hold, port)
+    d.connect(a, b["a"])
+    d.connect(b, a["b"])
+    d.connect(b, x)
+    with d.compile().instantiate() as instance:
+        instance.run(12)
+        assert instance.get("x") == pytest.approx(1.12, rel=1e-9)
+        # The slope is constant in each step, unless a step passes a sample.
+        assert count(instance, contract.BL_SOLVER_REJECTIONS) == 0
+
+
+@pytest.mark.parametrize("solver", ADAPTIVE)
+def test_derivatives_are_evaluated_from_the_start_on_only(solver):
+    """Also where the length of the first step is found: inputs may begin there."""
+    times = []
+
+    class Observer(PythonBlock):
+        def __init__(self) -> None:
+            super().__init__(outputs=["y"], state=[1.0])
+
+        def output(self, t, x, u):
+            return x[0]
+
+        def derivative(self, t, x, u):
+            times.append(t)
+            return [-x[0]]
+
+    d = Diagram(step=0.5, start_time=2.0, solver=solver, tolerance=1e-6)
+    d.add(Observer(), "observer")
+    simulate(d, 2.5)
+    assert len(times) > 5
+    assert min(times) == 2.0

@@ -17,6 +17,7 @@ from biella.blocks import (
     Integrator,
     Noise,
     Port,
+    Pulse,
     PythonBlock,
     RealTime,
     Relay,
@@ -26,7 +27,7 @@ from biella.blocks import (
 from biella.errors import PlanError
 from biella.scheduler.engine._engine import Instance
 from biella.scheduler.realtime.log._log import RunLog
-from biella.scheduler.realtime.log._replay import find_differences
+from biella.scheduler.realtime.log._replay import _events_differ, find_differences
 from biella.scheduler.realtime.loop._pace import (
     ENTER_OVERRIDE,
     ENTER_RELEASE,
@@ -423,3 +424,20 @@ def test_a_pair_of_tolerances_survives_a_file(tmp_path):
     ).wait()
     log = Result.from_hdf5(tmp_path / "a.h5")
     assert find_differences(log, replay(log, relay_oscillator())) == []
+
+
+def test_events_are_compared_only_where_the_recording_has_some():
+    """Recordings of arrays have none; a replay of them may have."""
+    d = Diagram("events", step=0.1)
+    d.connect(d.add(Pulse(0.37), name="pulse"), d.add(Integrator(), name="x"))
+    located = simulate(d, 1.0)
+    assert located.events.total > 3
+    plain = Result.from_arrays(located.t, {"pulse": located["pulse"]})
+    assert not _events_differ(plain, located)
+    d = Diagram("quiet", step=0.1)
+    d.connect(d.add(Pulse(10.0), name="pulse"), d.add(Integrator(), name="x"))
+    quiet = simulate(d, 1.0)
+    assert not quiet.events.total and quiet.events.blocks
+    assert _events_differ(quiet, located)
+    assert not _events_differ(located, located)
+    assert _events_differ(located, plain)

@@ -306,6 +306,8 @@ BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, doub
 BL_API int bl_advance_block(bl_engine *e, int32_t block, double t, double dt, const double *derivatives);
 /* The present inputs of a block, port by port: in a coupling they differ from those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
+/* The nominal value of the value in a slot: of a continuous state, if its block has one; else 1. */
+BL_API double bl_nominal(bl_engine *e, int64_t slot);
 /* During an advance of a block: the first derivatives of all its inputs, then the second. Returns 0, without writing, if it has none. */
 BL_API int bl_input_derivatives(const bl_engine *e, int32_t block, double *values);
 

@@ -322,6 +322,9 @@ struct bl_engine {
 
     /* Scratch. */
     double *dx;
+    double *nominals; /* of the states, as bl_find_nominals has found them */
+    bl_block **scaled; /* blocks that have nominal values of their states */
+    int32_t scaled_count;
     double *stages; /* solver's work space */
     bl_decision decision;
     int32_t parts; /* of an integration step: 1, but in an error estimate */

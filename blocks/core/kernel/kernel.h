@@ -233,6 +233,9 @@ typedef struct {
     bl_operation accept_step;
     bl_operation directional_derivative;
     void (*energy)(bl_block *b, double t, double *kinetic, double *potential);
+    /* Nominal values of its x_count states: absolute tolerances and differences of solvers refer to them. Where one is not positive and
+       finite, as everywhere without this operation, it is 1. They may change at events. */
+    const double *(*nominals)(const bl_block *b);
     void (*close)(bl_block *b); /* releases the attached handle when the engine closes */
     const char *(*last_error)(const bl_block *b); /* reason of the last failure, if it may exceed BL_MESSAGE_SIZE */
 } bl_kernel;

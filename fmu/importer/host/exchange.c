@@ -35,7 +35,8 @@ static const double EXCHANGE_JUMP = 1e-10;
 
 /* The memory of a block: the time of the next time event, whether CompletedIntegratorStep has requested an event, the time of the last event,
    how many there were at that time, when the inputs were noted, and the end of the last completed step; then for each indicator whether it was positive after the last event; then
-   the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has. */
+   the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has; then the
+   nominal values of the states. */
 enum {
     EXCHANGE_NEXT,
     EXCHANGE_REQUESTED,
@@ -61,6 +62,7 @@ static int32_t count_inputs(const bl_block *b) {
 
 static double *noted_inputs(const bl_block *b) { return b->z + EXCHANGE_MEMORY + exchange_indicators(b); }
 static double *noted_parameters(const bl_block *b) { return noted_inputs(b) + count_inputs(b); }
+static double *nominal_states(const bl_block *b) { return noted_parameters(b) + b->i[HOST_TUNABLE]; }
 static size_t parameters_size(const bl_block *b) { return (size_t)b->i[HOST_TUNABLE] * sizeof(double); }
 
 static int check_exchange(const bl_block *b, int32_t type_count) {
@@ -73,8 +75,8 @@ static int exchange_check_fmi2(const bl_block *b) {
 }
 static int exchange_check_fmi3(const bl_block *b) { return check_exchange(b, HOST_TYPES); }
 static bl_sizes exchange_sizes(const bl_block *b) {
-    return (bl_sizes){.memory =
-                          (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b) + b->i[HOST_TUNABLE]};
+    return (bl_sizes){.memory = (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b) +
+                                b->i[HOST_TUNABLE] + b->x_count};
 }
 
 /* ---- making and starting */
@@ -274,12 +276,22 @@ static int find_cause(const bl_block *b, bl_fmu_host *f, double t, bl_exchange_c
     return status;
 }
 
-/* Iterates the discrete states of an FMU in event mode, and leaves that, unless the FMU ends the run. */
-static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
+/* In FMI 2.0 and 3.0 a nominal value is 1 if the FMU knows none; one without the function, or that discards the call, knows none. */
+static int read_nominals(const bl_block *b, bl_fmu_host *f, double t) {
+    if (!f->exchange->call.GetNominalsOfContinuousStates || b->x_count == 0) return BL_OK;
+    const bl_fmi_status status = EXCHANGE_CALL(f, GetNominalsOfContinuousStates, nominal_states(b), (size_t)b->x_count);
+    if (status == FMI_DISCARD)
+        for (int32_t k = 0; k < b->x_count; k++) nominal_states(b)[k] = 1.0;
+    return status == FMI_DISCARD ? BL_OK : bl_host_status(f, status, "GetNominalsOfContinuousStates", t);
+}
+
+/* Iterates the discrete states of an FMU in event mode, and leaves that, unless the FMU ends the run. `starts`: the nominal values of its
+   states are not known yet. */
+static int iterate_states(bl_block *b, bl_fmu_host *f, double t, bool starts) {
     bl_fmu_exchange *m = f->exchange;
     const char *name = m->version == 3 ? "UpdateDiscreteStates" : "NewDiscreteStates";
     bl_exchange_update update = {.again = true};
-    bool states_changed = false;
+    bool states_changed = false, nominals_changed = starts;
     int status = BL_OK;
     for (int k = 0; status == BL_OK && update.again && !f->ended; k++) {
         if (k == LARGEST_ITERATIONS)
@@ -288,6 +300,7 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
                                 t, f->fmi->prefix, name, k);
         status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
         states_changed |= update.states_changed;
+        nominals_changed |= update.nominals_changed;
         f->ended = update.ends;
     }
     if (status != BL_OK) return status;
@@ -301,6 +314,7 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
         memcpy(m->x, b->x, (size_t)b->x_count * sizeof *m->x);
         m->has_states = status == BL_OK;
     }
+    if (status == BL_OK && nominals_changed) status = read_nominals(b, f, t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
     return status;
 }
@@ -344,7 +358,7 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     status = put_inputs(b, f, &f->direct, 1, t);
     if (status == BL_OK) status = put_inputs(b, f, &f->delayed, 1, t);
     if (status == BL_OK) status = bl_fmu_tune(b, f, t);
-    if (status == BL_OK) status = iterate_states(b, f, t);
+    if (status == BL_OK) status = iterate_states(b, f, t, false);
     note_inputs(b, t);
     memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
@@ -394,7 +408,7 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
     f->mode = HOST_EVENTS;
     m->time = t;
     m->has_time = true;
-    status = iterate_states(b, f, t);
+    status = iterate_states(b, f, t, true);
     note_inputs(b, t);
     memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
@@ -411,6 +425,8 @@ static int exchange_exit_initialization(bl_block *b, double t) {
     bl_fmu_enter_setup(f, &directory);
     return bl_fmu_leave_setup(f, &directory, end_after_error(f, begin_exchange(b, f, t)));
 }
+
+static const double *exchange_nominals(const bl_block *b) { return nominal_states(b); }
 
 static double exchange_next_instant(const bl_block *b, double t) {
     return b->z[EXCHANGE_NEXT] > t ? b->z[EXCHANGE_NEXT] : INFINITY;
@@ -479,6 +495,7 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .tick_event = exchange_tick_event, \
      .next_instant = exchange_next_instant, \
      .describe_event = exchange_describe_event, \
+     .nominals = exchange_nominals, \
      .diagnose = bl_fmu_diagnose, \
      .close = bl_fmu_close, \
      .last_error = bl_fmu_last_error}

@@ -15,6 +15,7 @@ typedef struct {
     int (*GetContinuousStates)(void *, double[], size_t);
     int (*GetDerivatives)(void *, double[], size_t);
     int (*GetEventIndicators)(void *, double[], size_t);
+    int (*GetNominalsOfContinuousStates)(void *, double[], size_t); /* NULL: the FMU has none */
     void *UpdateDiscreteStates, *CompletedIntegratorStep; /* whose arguments depend on the version */
     void *GetNumberOfContinuousStates, *GetNumberOfEventIndicators; /* FMI 3.0 */
 } bl_exchange_calls;

@@ -156,6 +156,68 @@ def test_a_stiff_fmu(model):
     np.testing.assert_allclose(result["fmu.x"], np.cos(result.t), atol=1e-7)
 
 
+# -- nominal values of states
+
+
+def scaled(model, declares=1.0, at=1e300, step=0.1, **options):
+    """Return a diagram with states of 1e-9 and 1e6, and when the smaller ones shrink."""
+    d = Diagram("scaled", step=step, **options)
+    d.add(Fmu(model("SCALED"), parameters={"declares": declares, "at": at}), name="fmu")
+    return d
+
+
+def scaled_errors(result, at=1e300):
+    """Return the largest errors of both oscillators and of c, relative to their sizes."""
+    t = result.t
+    size = np.where(t >= at, 1e-15, 1e-9)
+    return (
+        np.abs(result["fmu.a"] / size - np.cos(20 * t))[t != at].max(),
+        np.abs(result["fmu.b"] / 1e6 - np.cos(t)).max(),
+        np.abs(result["fmu.c"] / 1e-9 - 1 / (1 + t)).max(),
+    )
+
+
+@pytest.mark.parametrize("solver", ["dopri5", "radau5"])
+def test_tolerances_refer_to_nominal_values(model, solver):
+    """Closed forms. An absolute tolerance of 1e-9 alone does not see states of 1e-9."""
+    errors = scaled_errors(simulate(scaled(model, solver=solver, tolerance=1e-6), until=5.0))
+    assert max(errors) < 1e-3
+    ignored = scaled(model, declares=0.0, solver=solver, tolerance=1e-6)
+    assert scaled_errors(simulate(ignored, until=5.0))[0] > 0.1
+
+
+@pytest.mark.parametrize("solver", ["dopri5", "radau5"])
+def test_nominal_values_that_an_event_changes(model, solver):
+    """From 2.05 s on the states of 1e-9 are states of 1e-15."""
+    d = scaled(model, at=2.05, solver=solver, tolerance=1e-6)
+    assert max(scaled_errors(simulate(d, until=5.0), 2.05)) < 1e-3
+
+
+@pytest.mark.parametrize("declares", [2.0, 3.0], ids=["invalid", "discarded"])
+def test_nominal_values_that_are_none_count_as_1(model, declares):
+    """As if the FMU knew none: the same bits."""
+    runs = [
+        simulate(scaled(model, declares=what, solver="dopri5", tolerance=1e-6), until=1.0)
+        for what in (declares, 0.0)
+    ]
+    np.testing.assert_array_equal(runs[0]["fmu.a"], runs[1]["fmu.a"])
+
+
+@pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal", "radau5"])
+def test_differences_of_fixed_steps_refer_to_nominal_values(model, solver):
+    """c' = -c^2 / 1e-9: differences of 1e-7 show another slope, with which Newton fails."""
+    d = scaled(model, step=0.01, solver=solver)
+    bounds = {"backward_euler": 1e-2, "trapezoidal": 1e-4, "radau5": 1e-8}
+    assert scaled_errors(simulate(d, until=1.0))[2] < bounds[solver]
+
+
+def test_linearize_refers_to_nominal_values(model):
+    """d(c')/dc = -2 c / 1e-9."""
+    found = linearize(scaled(model))
+    place = found.states.index("fmu.c")
+    assert found.A[place, place] == pytest.approx(-2.0, rel=1e-6)
+
+
 # -- time events
 
 

@@ -37,6 +37,10 @@ class ExchangeFmu(EngineFmu):
         self.state_names = tuple(_list_states(description))
         # What it notes in CompletedIntegratorStep is part of its state.
         self.can_repeat_states = self.can_save or not self.flags.needsCompletedIntegratorStep
+        self.can_be_lent = self.can_repeat_states
+        self.held_outputs = frozenset(
+            group.name for group in interface.outputs if self._is_discrete(group.first)
+        )
 
     def _can_roll_back(self) -> bool:
         return True  # between steps it changes nothing

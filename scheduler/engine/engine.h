@@ -503,8 +503,12 @@ int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const in
                             int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out);
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);
-/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. */
-void bl_propagate_tangent(bl_engine *e, bl_estimate *s);
+/* Lends the models outside of the engine to another engine of the same plan: `lend` in kernel.h. Then bl_reclaim_models is called, whose
+   status is one of the run. */
+bool bl_lend_models(bl_engine *e, bl_engine *to, bool anew);
+int bl_reclaim_models(bl_engine *e, bl_engine *from);
+/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. Returns a status of the run. */
+int bl_propagate_tangent(bl_engine *e, bl_estimate *s);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
 /* rates.c */

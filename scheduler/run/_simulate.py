@@ -413,7 +413,12 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
-    result.error_samples = sampler.finish() if sampler is not None else None
+    samples = sampler.finish() if sampler is not None else None
+    if samples is not None and sampler is not None and sampler.failures and not samples.done.any():
+        reason = "; ".join(f"`{path}`: {text}" for path, text in samples.not_judged.items())
+        result.info["error_estimate"] = f"not estimated: no tick could be repeated ({reason})"
+        samples = None
+    result.error_samples = samples
     if keep_state is not False and (failure is None or isinstance(failure, KeyboardInterrupt)):
         result.checkpoint = instance.checkpoint(bool(keep_state))
     if isinstance(failure, BlockError):

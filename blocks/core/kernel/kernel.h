@@ -228,6 +228,11 @@ typedef struct {
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */
     int (*save)(bl_block *b, int snapshot);
+    /* For an error estimate. Another engine of the same plan has the block `to`, without a model outside. `lend` lets it use the model of
+       `b`: in the state that it has, or, if `anew` is 0, in that in which it was last reclaimed. `reclaim` puts back the state that the
+       model had before. Nothing else is done with `b` in between. */
+    int (*lend)(bl_block *b, bl_block *to, int anew);
+    int (*reclaim)(bl_block *b, bl_block *to);
     int (*restore)(bl_block *b, int snapshot);
     bl_operation exit_initialization;
     bl_operation accept_step;

@@ -354,6 +354,7 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     if (status == BL_OK) status = bl_host_status(f, EXCHANGE_ENTER(f, EnterEventMode), "EnterEventMode", t);
     if (status != BL_OK) return status;
     f->mode = HOST_EVENTS;
+    f->event_count++;
     b->z[EXCHANGE_REQUESTED] = 0.0;
     status = put_inputs(b, f, &f->direct, 1, t);
     if (status == BL_OK) status = put_inputs(b, f, &f->delayed, 1, t);
@@ -383,6 +384,8 @@ static int exchange_tick_event(bl_block *b, double t) {
     if (status == BL_OK && cause == NO_CAUSE) {
         note_inputs(b, t);
         status = BL_UNCHANGED;
+    } else if (status == BL_OK && f->lender && !(f->flags & HOST_CAN_SAVE)) {
+        return bl_host_leave(f, bl_fmu_error(f, "an event cannot be taken back"));
     } else if (status == BL_OK) {
         status = handle_event(b, f, t, cause);
     }
@@ -496,6 +499,8 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .next_instant = exchange_next_instant, \
      .describe_event = exchange_describe_event, \
      .nominals = exchange_nominals, \
+     .lend = bl_fmu_lend, \
+     .reclaim = bl_fmu_reclaim, \
      .diagnose = bl_fmu_diagnose, \
      .close = bl_fmu_close, \
      .last_error = bl_fmu_last_error}

@@ -177,13 +177,16 @@ static void update(model *m) {
 #elif MODEL == ODD /* x' = 1, and what FMUs do wrong, or seldom, from the time `at` on. */
 enum { X, TROUBLE, AT, COUNT, D };
 enum { NX = 1, NZ = 1 };
-enum { NONE, PAST, ENDLESS, ENDS, STEP_ENDS, STEP_EVENTS, ZERO, DISCARDS, STATES_ERROR, UPDATE_ERROR };
+enum { NONE, PAST, ENDLESS, ENDS, STEP_ENDS, STEP_EVENTS, ZERO, DISCARDS, STATES_ERROR, UPDATE_ERROR, CRASHES };
 static const unsigned STATES[] = {X};
 static bool is_discrete(unsigned r) { return r == COUNT; }
 static void begin(model *m) { m->v[AT] = 1e300, m->v[D] = 1.0; }
 static void compute(model *m) { (void)m; }
-static void slopes(const model *m, double *dx) { (void)m, dx[0] = 1.0; }
 static int trouble(const model *m) { return m->t >= m->v[AT] ? (int)m->v[TROUBLE] : NONE; }
+static void slopes(const model *m, double *dx) {
+    if (trouble(m) == CRASHES) abort();
+    dx[0] = 1.0;
+}
 static void indicate(const model *m, double *z) {
     const int what = (int)m->v[TROUBLE];
     z[0] = what == ZERO ? 0.0 : what == STEP_EVENTS || what == STEP_ENDS ? 1.0 : m->v[AT] - m->t;

@@ -88,7 +88,9 @@ typedef enum {
     BL_OP_EXIT_INITIALIZATION,
     BL_OP_ACCEPT_STEP,
     BL_OP_SAVE,   /* to the snapshot whose number is dt, */
-    BL_OP_RESTORE /* and from it */
+    BL_OP_RESTORE, /* and from it */
+    BL_OP_CROSSINGS,
+    BL_OP_EVENT
 } bl_op;
 
 /* Calls a block that is implemented outside the engine; returns a bl_status. */

@@ -113,14 +113,17 @@ bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b) {
 }
 
 static int exchange_init(bl_block *b, double t) {
-    const int status = bl_fmu_init(b, t);
+    bl_fmu_host *f = b->external;
+    const bool is_remote = f && f->remote;
+    const int status = is_remote ? BL_OK : bl_fmu_init(b, t);
     if (status != BL_OK) return status;
+    if (is_remote) f->mode = HOST_INITIALIZING;
     memset(b->x, 0, (size_t)b->x_count * sizeof *b->x);
     memset(b->z, 0, (size_t)b->z_count * sizeof *b->z);
     b->z[EXCHANGE_NEXT] = INFINITY;
     b->z[EXCHANGE_LAST] = b->z[EXCHANGE_NOTED] = -INFINITY;
     b->z[EXCHANGE_COMPLETED] = t;
-    return BL_OK;
+    return is_remote ? bl_exchange_remote(b, f, BL_OP_INIT, t, NULL) : BL_OK;
 }
 
 /* ---- continuous-time mode */
@@ -188,6 +191,7 @@ static int read_outputs(bl_block *b, bl_fmu_host *f, double t) {
 static int exchange_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_OUTPUT, t, NULL);
     bl_host_enter(f);
     int status = bl_host_leave(f, read_outputs(b, f, t));
     if (status != BL_OK && f->mode != HOST_INITIALIZING)
@@ -195,11 +199,15 @@ static int exchange_output(bl_block *b, double t) {
     return status;
 }
 
-static int exchange_directional_derivative(bl_block *b, double t) { return bl_fmu_derive(b, t, exchange_output); }
+static int exchange_directional_derivative(bl_block *b, double t) {
+    const bl_fmu_host *f = b->external;
+    return f && f->remote ? exchange_output(b, t) : bl_fmu_derive(b, t, exchange_output);
+}
 
 static int exchange_derivative(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_DERIVATIVE, t, b->dx);
     if (f->ended) return bl_fmu_end_run(f, t);
     bl_host_enter(f);
     int status = set_everything(b, f, t);
@@ -229,6 +237,7 @@ static int exchange_crossings(bl_block *b, double t) {
         for (int32_t k = 0; k < b->crossing_count; k++) b->modes.crossing[k] = 1.0;
         return BL_OK;
     }
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_CROSSINGS, t, b->modes.crossing);
     bl_host_enter(f);
     int status = bl_host_leave(f, read_indicators(b, f, t));
     const double *positive = b->z + EXCHANGE_MEMORY;
@@ -374,10 +383,17 @@ static int end_after_error(bl_fmu_host *f, int status) {
     return status;
 }
 
+static int pass_event_on(bl_block *b, bl_fmu_host *f, bl_op op, double t) {
+    const int status = bl_exchange_remote(b, f, op, t, NULL);
+    bl_forget_instants(b);
+    return status;
+}
+
 static int exchange_tick_event(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode == HOST_INITIALIZING || f->ended) return BL_UNCHANGED;
+    if (b->z[EXCHANGE_NOTED] == -INFINITY || f->ended) return BL_UNCHANGED;
+    if (f->remote) return pass_event_on(b, f, BL_OP_EVENT, t);
     bl_exchange_cause cause = NO_CAUSE;
     bl_host_enter(f);
     int status = find_cause(b, f, t, &cause);
@@ -423,7 +439,12 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
 static int exchange_exit_initialization(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
+    if (f->remote && b->z[EXCHANGE_NOTED] == -INFINITY) {
+        const int status = pass_event_on(b, f, BL_OP_EXIT_INITIALIZATION, t);
+        if (status == BL_OK) f->mode = HOST_STEPPING;
+        return status;
+    }
+    if (f->remote || f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
     bl_fmu_enter_setup(f, &directory);
     return bl_fmu_leave_setup(f, &directory, end_after_error(f, begin_exchange(b, f, t)));
@@ -445,6 +466,11 @@ static int exchange_project(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     /* Where a step ends with an event, or with the tick, there may be several projections. */
     if (f->ended || t - b->z[EXCHANGE_COMPLETED] <= 4.0 * DBL_EPSILON * fabs(t)) return BL_OK;
+    if (f->remote) {
+        const int status = bl_exchange_remote(b, f, BL_OP_PROJECT, t, NULL);
+        if (status == BL_OK && b->z[EXCHANGE_REQUESTED] != 0.0) bl_request_event(b, exchange_indicators(b));
+        return status;
+    }
     b->z[EXCHANGE_COMPLETED] = t;
     bool enters = false, ends = false;
     bl_host_enter(f);
@@ -462,12 +488,22 @@ static int exchange_project(bl_block *b, double t) {
 
 /* Of an FMU that cannot save its state, steps are not repeated: fmu/importer/_exchange.py. */
 static int exchange_save(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    if (f && f->remote)
+        return b->i[HOST_FLAGS] & HOST_CAN_SAVE ? bl_exchange_remote(b, f, BL_OP_SAVE, (double)snapshot, NULL) : BL_OK;
     return b->i[HOST_FLAGS] & HOST_CAN_SAVE ? bl_fmu_save_snapshot(b, snapshot) : BL_OK;
+}
+
+static int exchange_restore(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    return f && f->remote ? bl_exchange_remote(b, f, BL_OP_RESTORE, (double)snapshot, NULL)
+                          : bl_fmu_restore_snapshot(b, snapshot);
 }
 
 /* After the outputs of the tick at which the FMU has ended the run were recorded. */
 static int exchange_update(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
+    if (f && f->remote && f->ended) return bl_exchange_remote(b, f, BL_OP_UPDATE, t, NULL);
     return f && f->ended ? bl_fmu_end_run(f, t) : BL_OK;
 }
 
@@ -488,7 +524,7 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .project = completes ? exchange_project : NULL, \
      .project_reads_inputs = completes, \
      .save = completes ? exchange_save : NULL, \
-     .restore = completes ? bl_fmu_restore_snapshot : NULL, \
+     .restore = completes ? exchange_restore : NULL, \
      .exit_initialization = exchange_exit_initialization, \
      .directional_derivative = exchange_directional_derivative, \
      .crossing_count = exchange_crossing_count, \

@@ -44,6 +44,9 @@ typedef struct bl_fmu_exchange {
 bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b);
 static inline void bl_exchange_forget(bl_fmu_exchange *m) { m->has_time = m->has_states = false; }
 
+/* remote.c: passes an operation on to the process that has the FMU. */
+int bl_exchange_remote(bl_block *b, bl_fmu_host *f, bl_op op, double t, double *out);
+
 /* exchange_calls.c: finds the functions. Returns the name of one that is missing, or NULL. */
 const char *bl_exchange_find(bl_fmu_exchange *m, void *library);
 bl_fmi_status bl_exchange_update_states(bl_fmu_host *f, bl_exchange_update *update);

@@ -132,7 +132,7 @@ static void free_texts(char **texts, int64_t count) {
 static void free_host(bl_fmu_host *f) {
     if (!f) return;
     end_instance(f);
-    if (f->mode != HOST_DEAD) unload(f);
+    if (f->mode != HOST_DEAD && f->library) unload(f);
     bl_fmu_unlist_host(f);
     bl_fmu_free_values(&f->direct);
     bl_fmu_free_values(&f->delayed);

@@ -9,6 +9,7 @@
  *   fmi3_calls.c    which call the functions of the FMU
  *   binary.c        the shared library of the FMU
  *   exchange.c      FMUs for model exchange: see exchange.h
+ *   remote.c        the same in another process
  *   clocks.c        clocks of FMI 3.0: see clocks.h */
 #ifndef BIELLA_HOST_H
 #define BIELLA_HOST_H
@@ -164,6 +165,7 @@ typedef struct bl_fmu_host {
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages and bl_fmu_warning */
     char reason[REASON_LENGTH];
+    bl_remote_call remote; /* passes its operations on to another process, else NULL */
     bl_fmu_snapshot lent[2]; /* states of the run, and of its error estimate, while either is the other's */
     struct bl_fmu_host *lender; /* whose instance this one uses, for an error estimate, else NULL */
     int64_t event_count; /* how often it was in event mode since initialization */

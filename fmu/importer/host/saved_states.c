@@ -70,7 +70,7 @@ int bl_fmu_restore_snapshot(bl_block *b, int snapshot) {
 int bl_fmu_lend(bl_block *b, bl_block *to, int anew) {
     bl_fmu_host *f = b->external, *guest = to->external;
     const bool saves = f && f->flags & HOST_CAN_SAVE;
-    if (!guest || !bl_fmu_is_running(f) || f->mode == HOST_INITIALIZING || f->ended) return BL_ERROR_BLOCK;
+    if (!guest || !bl_fmu_is_running(f) || f->remote || f->mode == HOST_INITIALIZING || f->ended) return BL_ERROR_BLOCK;
     if (!anew && !(saves ? f->lent[1].state != NULL : f->event_count == f->lent_count)) return BL_ERROR_BLOCK;
     bl_host_enter(f);
     int status = saves ? keep_state(f, &f->lent[0]) : BL_OK;

@@ -134,7 +134,7 @@ def Fmu(
         check_exchange(description, period, substeps)
     if backend == "engine":
         check_runnable(description)
-    activates = backend == "engine" and options.event_mode
+    activates = backend == "engine" and (exchanges or options.event_mode)
     interface, input_values = choose_interface(
         description, inputs, outputs, parameters or {}, activates
     )

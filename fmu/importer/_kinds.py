@@ -63,8 +63,3 @@ def check_exchange(description: Description, period: float | None, substeps: int
             f"`{what}` is an option of co-simulation, and {label} is used for model exchange: "
             f"the solver of the diagram integrates it. Set Diagram(step=…, solver=…, tolerance=…)."
         )
-    if description.has_clocks:
-        raise FmuError(
-            f"{label} has clocks, which are not supported in model exchange. Use kind='cs', or "
-            f"backend='fmpy'."
-        )

@@ -114,4 +114,4 @@ class IsolatedExchange(IsolatedSession):
         else:
             values[self._x], values[self._z] = numbers[:x], numbers[x : x + z]
         self._instance.library.bl_remote_note(self._instance.handle, self._number, ended, None)
-        return status
+        return int(status)

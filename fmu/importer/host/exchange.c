@@ -20,6 +20,7 @@
  * Several FMUs that are connected to each other have their events one after the other at the same instant: where one has changed its
  * outputs, the inputs of others jump, which is a reason for an event there, until nothing changes (scheduler/engine/events/events.c). */
 #include "fmu/importer/host/exchange.h"
+#include "fmu/importer/host/clocks.h"
 
 #include <float.h>
 #include <math.h>
@@ -67,7 +68,7 @@ static size_t parameters_size(const bl_block *b) { return (size_t)b->i[HOST_TUNA
 
 static int check_exchange(const bl_block *b, int32_t type_count) {
     const int32_t forbidden = HOST_HAS_EVENTS | HOST_CAN_INTERPOLATE;
-    return bl_fmu_check(b, type_count) && !(b->i[HOST_FLAGS] & forbidden) && b->i[HOST_SUBSTEPS] == 1 &&
+    return bl_fmu_check(b, type_count, true) && !(b->i[HOST_FLAGS] & forbidden) && b->i[HOST_SUBSTEPS] == 1 &&
            b->i[HOST_INDICATORS] >= 0;
 }
 static int exchange_check_fmi2(const bl_block *b) {
@@ -107,7 +108,10 @@ bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b) {
     for (int32_t p = 0; p < b->u_count; p++) {
         const bool moves = is_made_continuously(e, b->u[p]);
         for (int32_t k = 0; k < b->u_width[p]; k++, record += HOST_INPUT_FIELDS)
-            *kind++ = record[1] & HOST_DISCRETE ? EXCHANGE_DISCRETE : moves ? EXCHANGE_MOVES : EXCHANGE_HELD;
+            *kind++ = record[1] & HOST_CLOCKED    ? EXCHANGE_CLOCKED
+                      : record[1] & HOST_DISCRETE ? EXCHANGE_DISCRETE
+                      : moves                     ? EXCHANGE_MOVES
+                                                  : EXCHANGE_HELD;
     }
     return m;
 }
@@ -263,7 +267,7 @@ static bool inputs_jump(const bl_block *b, const bl_fmu_exchange *m, double t) {
     for (int32_t p = 0; p < b->u_count; p++)
         for (int32_t k = 0; k < b->u_width[p]; k++, noted++, kind++) {
             const double now = b->u[p][k];
-            if (now == *noted || (*kind == EXCHANGE_MOVES && !at_once)) continue;
+            if (now == *noted || *kind == EXCHANGE_CLOCKED || (*kind == EXCHANGE_MOVES && !at_once)) continue;
             if (*kind != EXCHANGE_MOVES ||
                 fabs(now - *noted) > EXCHANGE_JUMP * fmax(1.0, fmax(fabs(now), fabs(*noted))))
                 return true;
@@ -302,18 +306,22 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t, bool starts) {
     bl_exchange_update update = {.again = true};
     bool states_changed = false, nominals_changed = starts;
     int status = BL_OK;
-    for (int k = 0; status == BL_OK && update.again && !f->ended; k++) {
+    for (int k = 0; status == BL_OK && (update.again || bl_clocks_due(f, t)) && !f->ended; k++) {
         if (k == LARGEST_ITERATIONS)
             return bl_fmu_error(f,
                                 "its event iteration at t = %.9g does not end: %s%s has requested another one %d times",
                                 t, f->fmi->prefix, name, k);
-        status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
+        if (f->clocks) status = bl_clocks_activate(f, t);
+        if (status == BL_OK && f->clocks) status = bl_clocks_exchange(b, f, t, !m->at_tick);
+        if (m->at_tick) m->ticking |= bl_clocks_ticking(f->clocks);
+        if (status == BL_OK) status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
+        if (status == BL_OK && f->clocks) status = bl_clocks_update(f, t);
         states_changed |= update.states_changed;
         nominals_changed |= update.nominals_changed;
         f->ended = update.ends;
     }
     if (status != BL_OK) return status;
-    b->z[EXCHANGE_NEXT] = update.has_next && !isnan(update.next) ? update.next : INFINITY;
+    b->z[EXCHANGE_NEXT] = fmin(update.has_next && !isnan(update.next) ? update.next : INFINITY, bl_clocks_next(f));
     bl_forget_instants(b);
     if (f->ended) return BL_OK;
     status = bl_host_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
@@ -389,7 +397,7 @@ static int pass_event_on(bl_block *b, bl_fmu_host *f, bl_op op, double t) {
     return status;
 }
 
-static int exchange_tick_event(bl_block *b, double t) {
+static int exchange_event(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (b->z[EXCHANGE_NOTED] == -INFINITY || f->ended) return BL_UNCHANGED;
@@ -406,6 +414,14 @@ static int exchange_tick_event(bl_block *b, double t) {
         status = handle_event(b, f, t, cause);
     }
     return bl_host_leave(f, end_after_error(f, status));
+}
+
+static int exchange_tick_event(bl_block *b, double t) {
+    const bl_fmu_host *f = b->external;
+    if (f) f->exchange->at_tick = true;
+    const int status = exchange_event(b, t);
+    if (f) f->exchange->at_tick = false;
+    return status;
 }
 
 static int exchange_settle(bl_block *b, double t) {
@@ -427,7 +443,9 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
     f->mode = HOST_EVENTS;
     m->time = t;
     m->has_time = true;
+    m->at_tick = true;
     status = iterate_states(b, f, t, true);
+    m->at_tick = false;
     note_inputs(b, t);
     memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
@@ -504,11 +522,15 @@ static int exchange_restore(bl_block *b, int snapshot) {
 static int exchange_update(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (f && f->remote && f->ended) return bl_exchange_remote(b, f, BL_OP_UPDATE, t, NULL);
+    if (f && f->clocks && f->exchange->ticking) bl_clocks_note(b, f->clocks, f->exchange->ticking, t);
+    if (f && f->clocks) f->exchange->ticking = 0;
     return f && f->ended ? bl_fmu_end_run(f, t) : BL_OK;
 }
 
 static void exchange_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
-    if (crossing < 0) snprintf(text, size, "time event");
+    const char *clock = bl_clocks_name(b->external, crossing);
+    if (clock) snprintf(text, size, "clock `%s` ticks", clock);
+    else if (crossing < 0) snprintf(text, size, "time event");
     else if (crossing < exchange_indicators(b)) snprintf(text, size, "event indicator %d", (int)crossing);
     else snprintf(text, size, "event after a step");
 }
@@ -530,7 +552,7 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .crossing_count = exchange_crossing_count, \
      .crossings = exchange_crossings, \
      .settle = exchange_settle, \
-     .event = exchange_tick_event, \
+     .event = exchange_event, \
      .tick_event = exchange_tick_event, \
      .next_instant = exchange_next_instant, \
      .describe_event = exchange_describe_event, \

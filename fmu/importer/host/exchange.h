@@ -26,8 +26,8 @@ typedef struct {
     double next;
 } bl_exchange_update;
 
-/* How an input may change: smoothly, at ticks, or only with an event. */
-typedef enum { EXCHANGE_MOVES, EXCHANGE_HELD, EXCHANGE_DISCRETE } bl_exchange_input;
+/* How an input may change: smoothly, at ticks, or only with an event; or it is read where a clock ticks. */
+typedef enum { EXCHANGE_MOVES, EXCHANGE_HELD, EXCHANGE_DISCRETE, EXCHANGE_CLOCKED } bl_exchange_input;
 
 /* The part of a host for model exchange. */
 typedef struct bl_fmu_exchange {
@@ -37,6 +37,8 @@ typedef struct bl_fmu_exchange {
     bool has_time, has_states; /* whether the FMU has `time` and `x` */
     double time, *x;
     double *indicators;
+    bool at_tick; /* whether the present event is one of a tick: its log begins later, */
+    uint64_t ticking; /* and these output clocks are noted then */
     bl_exchange_input *kinds; /* of the inputs */
 } bl_fmu_exchange;
 

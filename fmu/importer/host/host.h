@@ -305,8 +305,8 @@ int bl_fmu_reclaim(bl_block *b, bl_block *to);
 
 /* host.c */
 bl_fmu_host *bl_fmu_host_of(const bl_engine *e, int32_t block);
-/* Whether the integers and widths of a block are those of an FMU with this number of types. */
-int bl_fmu_check(const bl_block *b, int32_t type_count);
+/* Whether the integers and widths of a block are those of an FMU with this number of types, for model exchange or co-simulation. */
+int bl_fmu_check(const bl_block *b, int32_t type_count, bool exchanges);
 /* Operations that all kernels of FMUs share. The outputs nearby are those of `output`, unless the FMU gives derivatives. */
 int bl_fmu_init(bl_block *b, double t);
 int bl_fmu_derive(bl_block *b, double t, bl_operation output);

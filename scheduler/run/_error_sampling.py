@@ -223,7 +223,7 @@ class Sampler:
         for place in columns.values():
             judged[place] = True
         references[~judged] = math.inf
-        not_judged |= self._list_excluded_events()
+        not_judged |= self.list_excluded_events()
         visited = self._estimate.window
         followed = -(-visited // self.every) if self.every else 0
         return Samples(
@@ -247,7 +247,7 @@ class Sampler:
             starts=self._starts - self._starts[0],
         )
 
-    def _list_excluded_events(self) -> dict[str, str]:
+    def list_excluded_events(self) -> dict[str, str]:
         """Return the FMUs whose events may have ended windows, with the reason."""
         plan, failures = self._instance.plan, self.failures
         lost = f"{failures} of {self.count} windows" if self.every else "the rest of the run"

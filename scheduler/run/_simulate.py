@@ -414,8 +414,9 @@ def _run(
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
     samples = sampler.finish() if sampler is not None else None
-    if samples is not None and sampler is not None and sampler.failures and not samples.done.any():
-        reason = "; ".join(f"`{path}`: {text}" for path, text in samples.not_judged.items())
+    excluded = sampler.list_excluded_events() if sampler is not None else {}
+    if samples is not None and excluded and not samples.done.any():
+        reason = "; ".join(f"`{path}`: {text}" for path, text in excluded.items())
         result.info["error_estimate"] = f"not estimated: no tick could be repeated ({reason})"
         samples = None
     result.error_samples = samples

@@ -79,6 +79,8 @@ class AbstractBlock:
     inputs and state only. An input of width 1 acts on all elements."""
     piecewise_constant: ClassVar[bool] = False
     """Whether its outputs change in jumps only, also where it runs continuously."""
+    held_outputs: frozenset[str] = frozenset()
+    """Outputs that change in jumps only, of a block whose other outputs do not."""
     caches: ClassVar[frozenset[str]] = frozenset()
     """Attributes that are computed when they are first needed."""
 

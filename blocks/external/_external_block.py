@@ -72,6 +72,15 @@ class ExternalBlock:
     has_engine_states: bool = False
     """Whether its continuous states are in the engine, and all else changes at events only."""
 
+    can_be_lent: bool = False
+    """Whether what is outside the engine can also run the shadow of an error estimate."""
+
+    can_save: bool = True
+    """Whether the state of what is outside the engine can be saved."""
+
+    can_be_repeated: bool = True
+    """Whether a second run may have one while the first is still open."""
+
     external_name: str
     """Name for messages: ``the FMU `crank.fmu```."""
 

@@ -46,6 +46,7 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
         self.can_roll_back = self._can_roll_back()
         self.takes_any_step = bool(getattr(flags, "canHandleVariableCommunicationStepSize", True))
         self.can_serialize = self.can_save and bool(flags.canSerializeFMUstate)
+        self.can_be_repeated = not flags.canBeInstantiatedOnlyOncePerProcess
         self.is_fmi3 = description.version.startswith("3")
         interpolates = getattr(flags, "canInterpolateInputs", False)
         self.interpolates = bool(interpolates) and not self.is_fmi3
@@ -188,7 +189,8 @@ class AttachedFmu:
         binary = find_binary(archive, block.flags.modelIdentifier)
         self.portable = block.can_serialize
         self.folder = Folder.acquire(archive)
-        require_single_instance(block.flags, self.folder, block.external_name)
+        if not instance.is_shadow:  # which makes no instance of the FMU
+            require_single_instance(block.flags, self.folder, block.external_name)
         try:
             path = self.folder.path.joinpath(*binary.split("/"))
             self._attach(block, path)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...blocks.core._ports import CONTINUOUS, Rate
 from ...scheduler.engine._library import contract
+from ._clocks import Clock, active_clocks
 from ._engine_fmu import EngineFmu
 from ._interface import Description, Interface
 from ._options import Options
@@ -37,6 +38,10 @@ class ExchangeFmu(EngineFmu):
         self.state_names = tuple(_list_states(description))
         # What it notes in CompletedIntegratorStep is part of its state.
         self.can_repeat_states = self.can_save or not self.flags.needsCompletedIntegratorStep
+        self.can_be_lent = self.can_repeat_states
+        self.held_outputs = frozenset(
+            group.name for group in interface.outputs if self._is_discrete(group.first)
+        )
 
     def _can_roll_back(self) -> bool:
         return True  # between steps it changes nothing
@@ -44,6 +49,9 @@ class ExchangeFmu(EngineFmu):
     def _kernel(self) -> str:
         steps = bool(self.flags.needsCompletedIntegratorStep)
         return f"fmu{3 if self.is_fmi3 else 2}_exchange{'_steps' * steps}"
+
+    def _clocks(self) -> list[Clock]:
+        return active_clocks(self.description.clocks.values(), self.description.archive.path.name)
 
     def _rate(self) -> Rate:
         return CONTINUOUS

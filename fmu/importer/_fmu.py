@@ -131,10 +131,10 @@ def Fmu(
     )
     exchanges = backend == "engine" and is_exchange(description)
     if exchanges:
-        check_exchange(description, period, substeps, isolate)
+        check_exchange(description, period, substeps)
     if backend == "engine":
         check_runnable(description)
-    activates = backend == "engine" and options.event_mode
+    activates = backend == "engine" and (exchanges or options.event_mode)
     interface, input_values = choose_interface(
         description, inputs, outputs, parameters or {}, activates
     )
@@ -149,6 +149,12 @@ def Fmu(
 
         block = PyfmiFmu(description, interface, input_values, options)
     else:
+        if exchanges and isolate:
+            from .backends._isolated import Isolation
+            from .backends._isolated_exchange import IsolatedExchangeFmu
+
+            how = Isolation(backend, timeout)
+            return IsolatedExchangeFmu(description, interface, input_values, options, how)
         if exchanges:
             return ExchangeFmu(description, interface, input_values, options)
         block = EngineFmu(description, interface, input_values, options)

@@ -48,9 +48,7 @@ def is_exchange(description: Description) -> bool:
     return description.model.coSimulation is None and description.model.modelExchange is not None
 
 
-def check_exchange(
-    description: Description, period: float | None, substeps: int, isolate: bool
-) -> None:
+def check_exchange(description: Description, period: float | None, substeps: int) -> None:
     """Reject options that only co-simulation has.
 
     Raises
@@ -64,14 +62,4 @@ def check_exchange(
         raise DiagramError(
             f"`{what}` is an option of co-simulation, and {label} is used for model exchange: "
             f"the solver of the diagram integrates it. Set Diagram(step=…, solver=…, tolerance=…)."
-        )
-    if isolate:
-        raise DiagramError(
-            f"isolate=True runs an FMU for co-simulation, and {label} is used for model exchange. "
-            f"Use kind='cs' if it supports that, or leave out isolate."
-        )
-    if description.has_clocks:
-        raise FmuError(
-            f"{label} has clocks, which are not supported in model exchange. Use kind='cs', or "
-            f"backend='fmpy'."
         )

@@ -45,10 +45,13 @@ class Instance:
     values
         All values as one array that the engine works on: parameters, signals, states, memory. After
         writing to it call `touch`.
+    is_shadow
+        Whether it is not initialized, but takes over the states of another instance, which lends it
+        the FMUs.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, is_shadow: bool = False) -> None:
+        self.plan, self.is_shadow = plan, is_shadow
         self.library = library()
         self.handle = c_void_p()
         message = ctypes.create_string_buffer(512)

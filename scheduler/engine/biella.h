@@ -306,6 +306,8 @@ BL_API int bl_call_block(bl_engine *e, int32_t block, int32_t op, double t, doub
 BL_API int bl_advance_block(bl_engine *e, int32_t block, double t, double dt, const double *derivatives);
 /* The present inputs of a block, port by port: in a coupling they differ from those of the tick. */
 BL_API int bl_inputs(const bl_engine *e, int32_t block, double *values);
+/* The nominal value of the value in a slot: of a continuous state, if its block has one; else 1. */
+BL_API double bl_nominal(bl_engine *e, int64_t slot);
 /* During an advance of a block: the first derivatives of all its inputs, then the second. Returns 0, without writing, if it has none. */
 BL_API int bl_input_derivatives(const bl_engine *e, int32_t block, double *values);
 
@@ -349,6 +351,18 @@ typedef struct {
 
 /* Loads the binary: after bl_open, before bl_init. bl_close ends the instance and unloads it. */
 BL_API int bl_attach_fmu(bl_engine *e, int32_t block, const bl_fmu_source *source);
+/* An FMU for model exchange in another process: fmu/importer/host/remote.c. The function of the host passes an operation on. `out`: where
+   derivatives and crossing functions belong, else NULL. Called after bl_open, instead of bl_attach_fmu. */
+typedef int (*bl_remote_call)(int32_t block, int32_t op, double t, double *out);
+BL_API int bl_attach_remote(bl_engine *e, int32_t block, const char *file, bl_remote_call call);
+/* How each input may change, and whether steps are repeated, from the engine of the run to the other one. */
+BL_API void bl_exchange_inputs(const bl_engine *e, int32_t block, int32_t *kinds);
+BL_API int32_t bl_exchange_is_coupled(const bl_engine *e);
+BL_API void bl_exchange_mirror(bl_engine *e, int32_t block, const int32_t *kinds, int32_t coupled);
+/* From the function of the host: whether the FMU has ended the run; why it failed, or NULL. */
+BL_API void bl_remote_note(bl_engine *e, int32_t block, int32_t ended, const char *reason);
+/* Executes an operation there. */
+BL_API int bl_exchange_call(bl_engine *e, int32_t block, int32_t op, double t, double *out, int32_t *ended);
 /* The state of an attached FMU as bytes: how many (or a bl_status below 0), into them, and back. An FMU that cannot
    serialize its state gives a ticket instead, which is good for the same engine until it is closed. */
 BL_API int64_t bl_fmu_state_size(bl_engine *e, int32_t block);

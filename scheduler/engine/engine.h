@@ -322,6 +322,9 @@ struct bl_engine {
 
     /* Scratch. */
     double *dx;
+    double *nominals; /* of the states, as bl_find_nominals has found them */
+    bl_block **scaled; /* blocks that have nominal values of their states */
+    int32_t scaled_count;
     double *stages; /* solver's work space */
     bl_decision decision;
     int32_t parts; /* of an integration step: 1, but in an error estimate */
@@ -500,8 +503,12 @@ int bl_differentiate_values(bl_engine *e, int (*measure)(bl_engine *e), const in
                             int64_t known_count, const int64_t *unknowns, int64_t unknown_count, double *out);
 /* engine.c: takes over the run of another engine of the same plan, as if it had been saved and restored. */
 void bl_take_over(bl_engine *e, const bl_engine *from);
-/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. */
-void bl_propagate_tangent(bl_engine *e, bl_estimate *s);
+/* Lends the models outside of the engine to another engine of the same plan: `lend` in kernel.h. Then bl_reclaim_models is called, whose
+   status is one of the run. */
+bool bl_lend_models(bl_engine *e, bl_engine *to, bool anew);
+int bl_reclaim_models(bl_engine *e, bl_engine *from);
+/* solvers/tangent.c: goes on with the deviation of an estimate, at a tick whose outputs are known. Returns a status of the run. */
+int bl_propagate_tangent(bl_engine *e, bl_estimate *s);
 /* engine.c: puts states back on their constraints. */
 int bl_project(bl_engine *e, double t);
 /* rates.c */

@@ -309,6 +309,8 @@ static int load_sizes(bl_loader *l) {
     e->decision = BL_DECIDE;
     e->parts = 1;
     TRY(allocate(l, e->layout.states, sizeof(double), &e->dx));
+    TRY(allocate(l, e->layout.states, sizeof(double), &e->nominals));
+    for (int64_t i = 0; i < e->layout.states; i++) e->nominals[i] = 1.0;
     return allocate(l, bl_solver_scratch(e), sizeof(double), &e->stages);
 }
 
@@ -397,6 +399,7 @@ static int load_blocks(bl_loader *l) {
     TRY(allocate(l, used, sizeof(double *), &pointers));
     TRY(allocate(l, used, sizeof(int32_t), &widths));
     TRY(allocate(l, e->block_count, sizeof(bl_block), &e->blocks));
+    TRY(allocate(l, e->block_count, sizeof(bl_block *), &e->scaled));
     TRY(allocate(l, e->block_count, sizeof(bl_kernel *), &e->kernels));
     TRY(allocate(l, e->block_count, sizeof(int32_t), &e->block_rate));
     TRY(allocate(l, e->block_count, sizeof(int32_t), &e->block_guard));
@@ -452,6 +455,7 @@ static int load_blocks(bl_loader *l) {
                      e->paths[b], e->kernels[b]->name);
             return BL_ERROR_PLAN;
         }
+        if (e->kernels[b]->nominals && block->x_count > 0) e->scaled[e->scaled_count++] = block;
         if (block->w_count > scratch_count) scratch_count = block->w_count;
     }
     /* Blocks run one after the other and share one work space. */

@@ -63,7 +63,8 @@ _TANGENT_COST = 0.75  # ticks' worth of one of them
 
 def why_not(plan: Plan, ticks: int) -> str:
     """Return why the error of a run is not estimated; empty if it is."""
-    outside = sorted({*plan.external, *plan.python_blocks})
+    lent = {number for number, block in plan.external.items() if block.can_be_lent}
+    outside = sorted({*plan.external, *plan.python_blocks} - lent)
     if outside:
         names = ", ".join(f"`{plan.blocks[n].path}`" for n in outside)
         return f"not estimated: {names} cannot be repeated"
@@ -95,7 +96,7 @@ class Sampler:
 
     def __init__(self, instance: Instance, ticks: int, whole: bool = False) -> None:
         self._instance, self._ticks = instance, ticks
-        self.shadow = Instance(instance.plan)
+        self.shadow = Instance(instance.plan, is_shadow=True)
         self._place_windows(ticks, whole)
         self._mechanisms = [
             number for number, kernel in enumerate(instance.plan.kernels) if kernel in _MECHANISMS
@@ -125,7 +126,7 @@ class Sampler:
 
     def _propagate_tangent(self, ticks: int) -> None:
         """Have the growth of a deviation measured over the whole run."""
-        self._tangent = Instance(self._instance.plan)
+        self._tangent = Instance(self._instance.plan, is_shadow=True)
         self._growths = np.zeros(min(ticks // (2 * _TANGENT_EVERY) + 1, _MOST_GROWTHS))
         self._tangent_work = np.zeros(contract.BL_TANGENT_VECTORS * self._instance.layout.states)
         double = ctypes.POINTER(ctypes.c_double)
@@ -222,6 +223,7 @@ class Sampler:
         for place in columns.values():
             judged[place] = True
         references[~judged] = math.inf
+        not_judged |= self.list_excluded_events()
         visited = self._estimate.window
         followed = -(-visited // self.every) if self.every else 0
         return Samples(
@@ -244,6 +246,16 @@ class Sampler:
             growth_every=2 * _TANGENT_EVERY,
             starts=self._starts - self._starts[0],
         )
+
+    def list_excluded_events(self) -> dict[str, str]:
+        """Return the FMUs whose events may have ended windows, with the reason."""
+        plan, failures = self._instance.plan, self.failures
+        lost = f"{failures} of {self.count} windows" if self.every else "the rest of the run"
+        return {
+            plan.blocks[n].path: f"its events, and with them {lost}: it cannot save its state"
+            for n, block in plan.external.items()
+            if failures and not block.can_save
+        }
 
 
 def _add_energies(
@@ -310,6 +322,8 @@ def confirm_errors(
     if not samples.may_grow() and (
         samples.is_surely_small() or estimate_errors(samples, result).largest <= LARGEST_ERROR
     ):
+        return
+    if not all(block.can_be_repeated for block in plan.external.values()):
         return
     with contextlib.suppress(KeyboardInterrupt), Instance(plan) as instance:
         start(instance)

@@ -354,8 +354,9 @@ def _list_states(plan: Model, instance: Instance, discrete: bool) -> list[_State
 
 
 _SIZES = 6e-6 * np.array([1.0, 1e-2, 1e-4])
-"""Of differences, as parts of a value that is 1 or more. The first is best for what is of that
-size, the cube root of rounding; an oil film of some µm is nowhere near straight over it."""
+"""Of differences, as parts of a value that is 1, or its nominal value, or more. The first is best
+for what is of that size, the cube root of rounding; an oil film of some µm is nowhere near straight
+over it."""
 _AGREEMENT = 1e-7
 _ROUNDING = 1e-15
 
@@ -379,7 +380,8 @@ def _differentiate(
     """Return one column of `_difference`."""
     found: list[tuple[Array, Array]] = []
     failure: BiellaError | None = None
-    for size in _SIZES * max(1.0, abs(float(instance.values[slot]))):
+    nominal = float(instance.library.bl_nominal(instance.handle, slot))
+    for size in _SIZES * max(nominal, abs(float(instance.values[slot]))):
         try:
             found.append(_central(instance, slot, float(size), measure, saved))
         except BiellaError as error:  # a block has no value there; nearer by it may have one

@@ -413,7 +413,13 @@ def _run(
         elif failure is not None:
             recorder.info["stopped"] = str(failure)
     result = recorder.close()
-    result.error_samples = sampler.finish() if sampler is not None else None
+    samples = sampler.finish() if sampler is not None else None
+    excluded = sampler.list_excluded_events() if sampler is not None else {}
+    if samples is not None and excluded and not samples.done.any():
+        reason = "; ".join(f"`{path}`: {text}" for path, text in excluded.items())
+        result.info["error_estimate"] = f"not estimated: no tick could be repeated ({reason})"
+        samples = None
+    result.error_samples = samples
     if keep_state is not False and (failure is None or isinstance(failure, KeyboardInterrupt)):
         result.checkpoint = instance.checkpoint(bool(keep_state))
     if isinstance(failure, BlockError):

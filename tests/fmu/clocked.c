@@ -1,7 +1,7 @@
 /* An FMI 3.0 FMU for co-simulation with an input clock `c` based on time and an output clock `o` that it triggers at every third activation
  * of `c`. While `c` is active, y = x + u; its update then sets x = y and counts. While `o` is active, `alarm` is the time. It rejects every
  * call that FMI does not allow: clocked variables of clocks that are not active, activations beside the instants of the clock, steps
- * past them. Compiled with -DKIND=CONSTANT or another kind of clock. */
+ * past them. Compiled with -DKIND=CONSTANT or another kind of clock; with -DEXCHANGE for model exchange, where z is a state. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +45,10 @@ API void *fmi3InstantiateCoSimulation(const char *n, const char *t, const char *
     if (!events) log(environment, ERROR, "error", "clocks need event mode");
     return events ? m : NULL;
 }
+API void *fmi3InstantiateModelExchange(const char *n, const char *t, const char *p, bool v, bool l, void *environment,
+                                       void (*log)(void *, int, const char *, const char *)) {
+    return fmi3InstantiateCoSimulation(n, t, p, v, l, true, true, NULL, 0, environment, log, NULL);
+}
 API void fmi3FreeInstance(void *c) { free(c); }
 API int fmi3SetDebugLogging(void *c, bool on, size_t n, const char *const *s) {
     return (void)c, (void)on, (void)n, (void)s, OK;
@@ -70,6 +74,26 @@ API int fmi3EnterStepMode(void *c) {
     model *m = c;
     return m->mode == EVENT ? (m->mode = STEP, OK) : ERROR;
 }
+API int fmi3EnterContinuousTimeMode(void *c) { return fmi3EnterStepMode(c); }
+API int fmi3SetTime(void *c, double t) {
+    model *m = c;
+    if (m->mode != STEP || t > m->next + 1e-9) return fail(m, "a time past a tick");
+    return m->t = t, OK;
+}
+API int fmi3SetContinuousStates(void *c, const double *x, size_t n) {
+    model *m = c;
+    return n == 1 && m->mode == STEP ? (m->z = x[0], OK) : ERROR;
+}
+API int fmi3GetContinuousStates(void *c, double *x, size_t n) { return n == 1 ? (x[0] = ((model *)c)->z, OK) : ERROR; }
+API int fmi3GetContinuousStateDerivatives(void *c, double *dx, size_t n) {
+    return (void)c, n == 1 ? (dx[0] = 1.0, OK) : ERROR;
+}
+API int fmi3GetEventIndicators(void *c, double *z, size_t n) { return (void)c, (void)z, n == 0 ? OK : ERROR; }
+API int fmi3CompletedIntegratorStep(void *c, bool final, bool *enters, bool *ends) {
+    return (void)c, (void) final, *enters = *ends = false, OK;
+}
+API int fmi3GetNumberOfContinuousStates(void *c, size_t *n) { return (void)c, *n = 1, OK; }
+API int fmi3GetNumberOfEventIndicators(void *c, size_t *n) { return (void)c, *n = 0, OK; }
 API int fmi3Terminate(void *c) { return (void)c, OK; }
 
 API int fmi3SetClock(void *c, const unsigned *r, size_t n, const bool *value) {

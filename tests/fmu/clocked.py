@@ -24,7 +24,11 @@ def describe_clocked(clock: str, kind: str = "CoSimulation") -> str:
     """Return modelDescription.xml; `clock` are attributes of the input clock."""
     flags = 'canGetAndSetFMUState="true" canSerializeFMUState="true" hasEventMode="true"'
     flags = f'{flags} canHandleVariableCommunicationStepSize="true"'
-    flags = flags if kind == "CoSimulation" else ""
+    states = slopes = ""
+    if kind == "ModelExchange":
+        flags = 'canGetAndSetFMUState="true" canSerializeFMUState="true"'
+        states = '<Float64 name="der(z)" valueReference="9" derivative="7"/>\n'
+        slopes = '<ContinuousStateDerivative valueReference="9" dependencies=""/>\n'
     shared = 'causality="output" variability="discrete"'
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="3.0" modelName="clocked" instantiationToken="{{clocked}}">
@@ -39,12 +43,12 @@ def describe_clocked(clock: str, kind: str = "CoSimulation") -> str:
 <Float64 name="alarm" valueReference="6" {shared} clocks="2"/>
 <Float64 name="z" valueReference="7" causality="output"/>
 <Float64 name="k" valueReference="8" causality="parameter" variability="fixed" start="1"/>
-</ModelVariables>
+{states}</ModelVariables>
 <ModelStructure>
 <Output valueReference="2" dependencies=""/>
 <Output valueReference="4" dependencies="3"/><Output valueReference="5" dependencies=""/>
 <Output valueReference="6" dependencies=""/><Output valueReference="7" dependencies=""/>
-</ModelStructure>
+{slopes}</ModelStructure>
 </fmiModelDescription>
 """
 

@@ -17,6 +17,7 @@ enum { OK, WARNING, DISCARD, ERROR };
 #define CHAIN 6
 #define ODD 7
 #define RECORDER 8
+#define SCALED 9
 enum { INSTANTIATED = 1, INITIALIZING = 2, EVENT = 4, CONTINUOUS = 8, TERMINATED = 16 };
 enum { VARIABLES = 16 };
 
@@ -24,7 +25,7 @@ typedef struct {
     double v[VARIABLES]; /* by value reference */
     double t, next, before; /* `before`: an input at the last event */
     int mode;
-    bool again, ends, changed, asks;
+    bool again, ends, changed, asks, rescaled;
     int updates; /* of the present event */
 } model;
 
@@ -145,16 +146,47 @@ static void update(model *m) {
     m->next = (m->v[EVENTS] + 1.0) * m->v[PERIOD];
 }
 
+#elif MODEL == SCALED
+/* Two oscillators, of amplitude SIZE and 20 rad/s, and of 1e6 and 1 rad/s, and c' = -c^2 / 1e-9. At the time AT the first one and SIZE shrink
+   to a millionth. DECLARES: whether nominal values are returned. */
+enum { A, DA, B, DB, C, DDA, DDB, DC, DECLARES, AT, SIZE };
+enum { NX = 5, NZ = 0 };
+static const unsigned STATES[] = {A, DA, B, DB, C};
+static bool is_discrete(unsigned r) { return r == SIZE; }
+static void begin(model *m) {
+    m->v[SIZE] = m->v[A] = m->v[C] = 1e-9, m->v[B] = 1e6, m->v[DECLARES] = 1.0, m->v[AT] = 1e300;
+}
+static void compute(model *m) {
+    m->v[DDA] = -400.0 * m->v[A], m->v[DDB] = -m->v[B], m->v[DC] = -m->v[C] * m->v[C] / 1e-9;
+}
+static void slopes(const model *m, double *dx) {
+    dx[0] = m->v[DA], dx[1] = m->v[DDA], dx[2] = m->v[DB], dx[3] = m->v[DDB], dx[4] = m->v[DC];
+}
+static void indicate(const model *m, double *z) { (void)m, (void)z; }
+static void update(model *m) {
+    if (m->t < m->v[AT]) {
+        m->next = m->v[AT];
+        return;
+    }
+    m->next = 1e300;
+    m->changed = m->rescaled = m->v[SIZE] == 1e-9;
+    m->v[SIZE] = 1e-15;
+    if (m->changed) m->v[A] *= 1e-6, m->v[DA] *= 1e-6;
+}
+
 #elif MODEL == ODD /* x' = 1, and what FMUs do wrong, or seldom, from the time `at` on. */
 enum { X, TROUBLE, AT, COUNT, D };
 enum { NX = 1, NZ = 1 };
-enum { NONE, PAST, ENDLESS, ENDS, STEP_ENDS, STEP_EVENTS, ZERO, DISCARDS, STATES_ERROR, UPDATE_ERROR };
+enum { NONE, PAST, ENDLESS, ENDS, STEP_ENDS, STEP_EVENTS, ZERO, DISCARDS, STATES_ERROR, UPDATE_ERROR, CRASHES };
 static const unsigned STATES[] = {X};
 static bool is_discrete(unsigned r) { return r == COUNT; }
 static void begin(model *m) { m->v[AT] = 1e300, m->v[D] = 1.0; }
 static void compute(model *m) { (void)m; }
-static void slopes(const model *m, double *dx) { (void)m, dx[0] = 1.0; }
 static int trouble(const model *m) { return m->t >= m->v[AT] ? (int)m->v[TROUBLE] : NONE; }
+static void slopes(const model *m, double *dx) {
+    if (trouble(m) == CRASHES) abort();
+    dx[0] = 1.0;
+}
 static void indicate(const model *m, double *z) {
     const int what = (int)m->v[TROUBLE];
     z[0] = what == ZERO ? 0.0 : what == STEP_EVENTS || what == STEP_ENDS ? 1.0 : m->v[AT] - m->t;
@@ -233,7 +265,7 @@ static int change_mode(model *m, int from, int to) {
 }
 static int run_update(model *m) {
     if (!is_allowed(m, EVENT)) return ERROR;
-    m->again = m->ends = m->changed = false;
+    m->again = m->ends = m->changed = m->rescaled = false;
     update(m);
 #if MODEL == ODD
     if (trouble(m) == UPDATE_ERROR) return ERROR;
@@ -284,9 +316,16 @@ API int FMI_NAME(GetEventIndicators)(void *c, double *z, size_t n) {
     return OK;
 }
 API int FMI_NAME(GetNominalsOfContinuousStates)(void *c, double *x, size_t n) {
-    (void)c;
+    REQUIRE(EVENT | CONTINUOUS);
     for (size_t k = 0; k < n; k++) x[k] = 1.0;
-    return OK;
+#if MODEL == SCALED
+    const model *m = c;
+    const double nominals[NX] = {m->v[SIZE], 20.0 * m->v[SIZE], 1e6, 1e6, 1e-9};
+    for (size_t k = 0; k < n && m->v[DECLARES] == 1.0; k++) x[k] = nominals[k];
+    for (size_t k = 0; k < n && m->v[DECLARES] == 2.0; k++) x[k] = k % 2 ? 0.0 : NAN;
+    if (m->v[DECLARES] == 3.0) return DISCARD;
+#endif
+    return n == NX ? OK : ERROR;
 }
 API int FMI_NAME(SetDebugLogging)(void *c, int on, size_t n, const char *const *s) {
     return (void)c, (void)on, (void)n, (void)s, OK;
@@ -358,7 +397,7 @@ API int fmi2SetString(void *c, const unsigned *r, size_t n, const char *const *v
 API int fmi2NewDiscreteStates(void *c, event_info *info) {
     model *m = c;
     const int status = run_update(m);
-    *info = (event_info){m->again, m->ends, 0, m->changed, m->next < 1e300, m->next};
+    *info = (event_info){m->again, m->ends, m->rescaled, m->changed, m->next < 1e300, m->next};
     return status;
 }
 API int fmi2CompletedIntegratorStep(void *c, int no_return, int *asks, int *ends) {
@@ -427,7 +466,7 @@ API int fmi3UpdateDiscreteStates(void *c, bool *again, bool *ends, bool *nominal
                                  double *next) {
     model *m = c;
     const int status = run_update(m);
-    *again = m->again, *ends = m->ends, *nominals = false, *changed = m->changed;
+    *again = m->again, *ends = m->ends, *nominals = m->rescaled, *changed = m->changed;
     *has_next = m->next < 1e300, *next = m->next;
     return status;
 }

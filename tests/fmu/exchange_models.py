@@ -110,6 +110,21 @@ MODELS = {
             _v("events", "Real", "local", None, "discrete"),
         )
     ),
+    "SCALED": Model(
+        (
+            _v("a", "Real", "output", "1e-9", depends=("a",)),
+            _v("da", "Real", "local", "0", derivative_of="a", depends=("da",)),
+            _v("b", "Real", "output", "1e6", depends=("b",)),
+            _v("db", "Real", "local", "0", derivative_of="b", depends=("db",)),
+            _v("c", "Real", "output", "1e-9", depends=("c",)),
+            _v("der(da)", derivative_of="da", depends=("a",)),
+            _v("der(db)", derivative_of="db", depends=("b",)),
+            _v("der(c)", derivative_of="c", depends=("c",)),
+            _v("declares", "Real", "parameter", "1", "fixed"),
+            _v("at", "Real", "parameter", "1e300", "fixed"),
+            _v("size", "Real", "output", None, "discrete", depends=()),
+        )
+    ),
     "ODD": Model(
         (
             _v("x", "Real", "output", "0", depends=("x",)),
@@ -125,7 +140,7 @@ TROUBLE = {
     name: n
     for n, name in enumerate(
         ("none", "past", "endless", "ends", "step_ends", "step_events", "zero", "discards",
-         "states_error", "update_error")
+         "states_error", "update_error", "crashes")
     )
 }  # fmt: skip
 

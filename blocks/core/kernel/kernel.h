@@ -88,7 +88,9 @@ typedef enum {
     BL_OP_EXIT_INITIALIZATION,
     BL_OP_ACCEPT_STEP,
     BL_OP_SAVE,   /* to the snapshot whose number is dt, */
-    BL_OP_RESTORE /* and from it */
+    BL_OP_RESTORE, /* and from it */
+    BL_OP_CROSSINGS,
+    BL_OP_EVENT
 } bl_op;
 
 /* Calls a block that is implemented outside the engine; returns a bl_status. */
@@ -228,11 +230,19 @@ typedef struct {
     /* Only for blocks with state outside the engine. A state is saved to one of BL_SNAPSHOTS snapshots, which are allocated
        at the start, so that a step can be rolled back without allocation. */
     int (*save)(bl_block *b, int snapshot);
+    /* For an error estimate. Another engine of the same plan has the block `to`, without a model outside. `lend` lets it use the model of
+       `b`: in the state that it has, or, if `anew` is 0, in that in which it was last reclaimed. `reclaim` puts back the state that the
+       model had before. Nothing else is done with `b` in between. */
+    int (*lend)(bl_block *b, bl_block *to, int anew);
+    int (*reclaim)(bl_block *b, bl_block *to);
     int (*restore)(bl_block *b, int snapshot);
     bl_operation exit_initialization;
     bl_operation accept_step;
     bl_operation directional_derivative;
     void (*energy)(bl_block *b, double t, double *kinetic, double *potential);
+    /* Nominal values of its x_count states: absolute tolerances and differences of solvers refer to them. Where one is not positive and
+       finite, as everywhere without this operation, it is 1. They may change at events. */
+    const double *(*nominals)(const bl_block *b);
     void (*close)(bl_block *b); /* releases the attached handle when the engine closes */
     const char *(*last_error)(const bl_block *b); /* reason of the last failure, if it may exceed BL_MESSAGE_SIZE */
 } bl_kernel;

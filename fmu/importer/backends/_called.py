@@ -159,7 +159,7 @@ def read_text(instance: Instance, number: float, type_: int) -> bytes | None:
 class Values:
     """Where the inputs, outputs and parameters of one block lie in a running engine."""
 
-    def __init__(self, instance: Instance, number: int, block: AbstractCalledFmu) -> None:
+    def __init__(self, instance: Instance, number: int, block: Any) -> None:
         info, record = instance.plan.blocks[number], instance.plan.block_records[number]
         self._instance, self._number = instance, number
         self._input_count = sum(port.width for port in info.inputs)

@@ -8,8 +8,9 @@ Each call is one request and one reply through the worker's standard input and o
 The operations are those that the engine calls a block with, whatever the version of FMI and the
 backend: L(oad), I(nitialize), O(utput), B(egin, the end of initialization), A(dvance), D (advance
 with derivatives of inputs), C (accept a step), K(eep) and P(ut back) a snapshot, S(ave), R(estore),
-W(arning), Q(uit). Strings and binaries are sent as bytes: T, those of inputs, before a request
-that uses them, and U, those of outputs, after their numbers.
+W(arning), Q(uit); X of FMUs for model exchange, see ``_isolated_exchange.py``. Strings and binaries
+are sent as bytes: T, those of inputs, before a request that uses them, and U, those of outputs,
+after their numbers.
 """
 
 from __future__ import annotations
@@ -97,49 +98,53 @@ class IsolatedFmu(AbstractCalledFmu):
         """Start the process and load the FMU in it."""
         return IsolatedSession(self, Values(instance, number, self))
 
-    def order(self) -> bytes:
-        """Return the data from which the worker creates the same block."""
-        scalars = self.description.scalars
-        pairs = self.interface.feedthrough(self.description)
-        names = {s.reference: n for n, s in scalars.items() if not (s.is_number or s.alias)}
-        given: dict[str, Any] = {names[r]: text for r, text in self.interface.strings.items()}
-        for group in self.interface.parameters:
-            values = list(self.interface.values[group.name])
-            for scalar in group.scalars:
-                own, values = values[: scalar.size], values[scalar.size :]
-                if scalar.name in self.interface.given:
-                    given[scalar.name] = own if scalar.shape else own[0]
-        return json.dumps({
-            "path": str(self.description.archive.path),
-            "digest": self.description.archive.digest,
-            "instance_name": self.options.name,
-            "substeps": self.options.substeps,
-            "tolerance": self.options.tolerance,
-            "parameters": given,
-            "binaries": {
-                names[r]: [value.hex() for value in values]
-                for r, values in self.interface.binaries.items()
-            },
-            "event_mode": self.options.event_mode or None,
-            "inputs": [group.name for group in self.interface.inputs],
-            "outputs": [group.name for group in self.interface.outputs],
-            "feedthrough": {
-                output.name: [i for o, i in pairs if o == output.name]
-                for output in self.interface.outputs
-            },
-            "logging": (self.options.categories or True) if self.options.logging else False,
-            "backend": self.how.backend,
-            "kind": "me" if is_exchange(self.description) else "cs",
-            "validate": False,  # findings were reported by this process
-        }).encode()  # fmt: skip
+
+def make_order(block: Any, more: Mapping[str, Any] | None) -> bytes:
+    """Return the data from which the worker creates the same block; `more`: of model exchange."""
+    scalars = block.description.scalars
+    pairs = block.interface.feedthrough(block.description)
+    names = {s.reference: n for n, s in scalars.items() if not (s.is_number or s.alias)}
+    given: dict[str, Any] = {names[r]: text for r, text in block.interface.strings.items()}
+    for group in block.interface.parameters:
+        values = list(block.interface.values[group.name])
+        for scalar in group.scalars:
+            own, values = values[: scalar.size], values[scalar.size :]
+            if scalar.name in block.interface.given:
+                given[scalar.name] = own if scalar.shape else own[0]
+    return json.dumps({
+        "path": str(block.description.archive.path),
+        "digest": block.description.archive.digest,
+        "instance_name": block.options.name,
+        "substeps": block.options.substeps,
+        "tolerance": block.options.tolerance,
+        "parameters": given,
+        "binaries": {
+            names[r]: [value.hex() for value in values]
+            for r, values in block.interface.binaries.items()
+        },
+        "event_mode": block.options.event_mode or None,
+        "inputs": [group.name for group in block.interface.inputs],
+        "outputs": [group.name for group in block.interface.outputs],
+        "feedthrough": {
+            output.name: [i for o, i in pairs if o == output.name]
+            for output in block.interface.outputs
+        },
+        "logging": (block.options.categories or True) if block.options.logging else False,
+        "backend": block.how.backend,
+        "kind": "me" if is_exchange(block.description) else "cs",
+        "exchange": more,
+        "validate": False,  # findings were reported by this process
+    }).encode()  # fmt: skip
 
 
 class IsolatedSession:
     """The worker process of one block in one run."""
 
     saved_on_request = True
+    more: Mapping[str, Any] | None = None
+    """What the worker needs besides, of FMUs for model exchange."""
 
-    def __init__(self, block: IsolatedFmu, values: Values) -> None:
+    def __init__(self, block: Any, values: Values) -> None:
         self.block, self.values = block, values
         self.portable = block.can_serialize
         folders = [folder or os.getcwd() for folder in sys.path]
@@ -158,7 +163,7 @@ class IsolatedSession:
         self.text_outputs = text_places(block.interface.outputs)
         self._sent: dict[int, str | bytes | None] = {}
         try:
-            self._call(b"L", payload=block.order(), extra=_START_SECONDS)
+            self._call(b"L", payload=make_order(block, self.more), extra=_START_SECONDS)
         except BaseException:
             self.close()
             raise
@@ -170,7 +175,9 @@ class IsolatedSession:
 
     def output(self, t: float) -> None:
         """Ask for the outputs."""
-        outputs = np.frombuffer(self._call(b"O", t, payload=self._present())).copy()
+        self._show(np.frombuffer(self._call(b"O", t, payload=self._present())).copy())
+
+    def _show(self, outputs: Any) -> None:
         if self.text_outputs:
             texts = unpack_texts(self._call(b"U"), len(self.text_outputs))
             for (place, type_), text in zip(self.text_outputs.items(), texts, strict=True):

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from ctypes import POINTER, c_double
+from ctypes import POINTER, byref, c_double, c_int32
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -27,6 +27,7 @@ from .._fmu import Fmu
 from .._variables import text_places
 from ._called import open_writer, read_text, write_text
 from ._isolated import DONE, FAILED, REPLY, REQUEST, STOPPED, pack_texts, unpack_texts
+from ._isolated_exchange import ANSWER
 
 _OPERATIONS = {
     b"I": contract.BL_OP_INIT,
@@ -50,10 +51,13 @@ class Worker:
         for name, values in order.pop("binaries", {}).items():
             data = [bytes.fromhex(value) for value in values]
             order["parameters"][name] = data[0] if len(data) == 1 else data
-        block: Any = Fmu(order.pop("path"), period=1.0, **order)
+        more = order.pop("exchange")
+        if more is None:
+            order["period"] = 1.0
+        block: Any = Fmu(order.pop("path"), **order)
         if block.description.archive.digest != digest:
             raise FmuError(f"{block.external_name} has changed since the block was created.")
-        self.instance = Instance(_alone(block).compile())
+        self.instance = Instance(_alone(block, more["step"] if more else 1.0).compile())
         plan = self.instance.plan
         info, record = plan.blocks[0], plan.block_records[0]
         self.first = int(record["p_first"])
@@ -66,6 +70,27 @@ class Worker:
             for place, type_ in self.text_inputs.items()
         }
         """Of inputs that are strings or binaries: their writers here, and their numbers."""
+        if more:
+            self._mirror(more)
+
+    def _mirror(self, more: dict[str, Any]) -> None:
+        """Let the block of a model-exchange FMU be as in the run."""
+        instance, record = self.instance, self.instance.plan.block_records[0]
+        kinds = (c_int32 * (len(more["kinds"]) + 1))(*more["kinds"])
+        instance.library.bl_exchange_mirror(instance.handle, 0, kinds, more["coupled"])
+        layout = instance.layout
+        first = layout.parameters + layout.signals
+        x, z = int(record["x_count"]), int(record["z_count"])
+        self.state = (
+            slice(first, first + x),
+            slice(first + layout.states, first + layout.states + z),
+        )
+        integers = np.frombuffer(instance.plan.sections["INTS"], dtype="<i4")
+        indicators = int(integers[int(record["i_first"]) + contract.HOST_INDICATORS])
+        self.results = {
+            contract.BL_OP_DERIVATIVE: np.zeros(x),
+            contract.BL_OP_CROSSINGS: np.zeros(indicators),
+        }
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
@@ -88,6 +113,8 @@ class Worker:
             self.instance.external[0].restore(payload)
             return b""
         numbers = np.frombuffer(payload)
+        if op == b"X":
+            return self._exchange(int(dt), t, numbers)
         derivatives = np.empty(0)
         if op == b"D":
             numbers, derivatives = np.split(numbers, [numbers.size - 2 * len(self.inputs)])
@@ -107,6 +134,27 @@ class Worker:
         if op == b"B":
             return bytes([status == OK])
         return bytes(values[self.outputs].tobytes()) if op == b"O" else b""
+
+    def _exchange(self, op: int, t: float, numbers: Any) -> bytes:
+        """Execute an operation of a model-exchange FMU."""
+        instance, values = self.instance, self.instance.values
+        x, z = self.state
+        ends = np.cumsum([len(self.inputs), x.stop - x.start, z.stop - z.start])
+        tuned = numbers.size - int(ends[-1])
+        values[self.first : self.first + tuned] = numbers[:tuned]
+        given = np.split(numbers[tuned:], ends[:-1])
+        values[self.inputs], values[x], values[z] = given
+        for place, (_, number) in self.texts.items():
+            values[self.inputs[place]] = number
+        result, ended = self.results.get(op), c_int32()
+        pointer = None if result is None else result.ctypes.data_as(POINTER(c_double))
+        call = instance.library.bl_exchange_call
+        status = int(call(instance.handle, 0, op, t, pointer, byref(ended)))
+        self._check(status)
+        if result is None:
+            result = values[self.outputs] if op == contract.BL_OP_OUTPUT else np.empty(0)
+        state = values[x].tobytes() + values[z].tobytes()
+        return ANSWER.pack(status, ended.value) + state + result.tobytes()
 
     def _note_texts(self, texts: list[bytes | None]) -> None:
         """Give the strings and binaries of inputs numbers in this process; none: not written."""
@@ -137,10 +185,10 @@ class _Ended(Exception):
     """The FMU has ended the simulation."""
 
 
-def _alone(block: AbstractBlock) -> Diagram:
+def _alone(block: AbstractBlock, step: float) -> Diagram:
     """Return a diagram of the block alone, whose inputs are set where their defaults lie."""
     inputs = tuple(replace(port, default=port.default or 0.0) for port in block.inputs)
-    diagram = Diagram("isolated", step=1.0)
+    diagram = Diagram("isolated", step=step)
     diagram.add(block.copy_with(inputs=inputs), name="fmu")
     return diagram
 

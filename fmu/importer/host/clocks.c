@@ -41,6 +41,7 @@ struct bl_fmu_clocks {
     double *state;
     size_t state_count;
     int32_t first_name;
+    int32_t first_event; /* the number of the event of the first clock */
 };
 
 static double *state_of(const bl_fmu_clocks *c, int32_t clock) {
@@ -129,6 +130,7 @@ int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks) {
     c->variable_count = (int32_t)((total - 1 - (int64_t)c->count * HOST_CLOCK_FIELDS) / HOST_CLOCKED_FIELDS);
     int64_t outputs = 0;
     c->first_name = b->i[HOST_PARAMETERS];
+    c->first_event = FIRST_CLOCK_EVENT + b->i[HOST_INDICATORS];
     for (int32_t p = 0; p < b->u_count; p++) c->first_name += b->u_width[p];
     for (int32_t p = 0; p < b->y_count; p++) outputs += b->y_width[p];
     c->first_name += (int32_t)outputs;
@@ -308,7 +310,7 @@ static int look_at_outputs(const bl_block *b, bl_fmu_host *f, double t, bool rep
         status = bl_host_status(f, CLOCK_CALL(f, GetClock, &c->clocks[k].reference, 1, (fmi3Clock *)(void *)&value),
                                 "GetClock", t);
         state_of(c, k)[CLOCK_ACTIVE] = value ? 1.0 : 0.0;
-        if (value && reports) bl_note_event(b, t, FIRST_CLOCK_EVENT + k);
+        if (value && reports) bl_note_event(b, t, c->first_event + k);
     }
     return status;
 }
@@ -379,8 +381,21 @@ void bl_clocks_forget(bl_fmu_clocks *c) {
     for (int32_t k = 0; c && k < c->variable_count; k++) c->variables[k].group.known = 0;
 }
 
+uint64_t bl_clocks_ticking(const bl_fmu_clocks *c) {
+    uint64_t ticking = 0;
+    for (int32_t k = 0; c && k < c->count; k++)
+        if (!is_timed(&c->clocks[k]) && state_of(c, k)[CLOCK_ACTIVE] != 0.0) ticking |= UINT64_C(1) << k;
+    return ticking;
+}
+
+void bl_clocks_note(const bl_block *b, const bl_fmu_clocks *c, uint64_t ticking, double t) {
+    for (int32_t k = 0; c && k < c->count; k++)
+        if (ticking >> k & 1) bl_note_event(b, t, c->first_event + k);
+}
+
 const char *bl_clocks_name(const bl_fmu_host *f, int32_t event) {
-    const int32_t clock = event - FIRST_CLOCK_EVENT;
-    if (!f || !f->clocks || clock < 0 || clock >= f->clocks->count) return NULL;
+    if (!f || !f->clocks) return NULL;
+    const int32_t clock = event - f->clocks->first_event;
+    if (clock < 0 || clock >= f->clocks->count) return NULL;
     return bl_fmu_variable(f, f->clocks->clocks[clock].number);
 }

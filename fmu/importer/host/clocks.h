@@ -47,6 +47,9 @@ bool bl_clocks_due(const bl_fmu_host *f, double t);
 int bl_clocks_activate(bl_fmu_host *f, double t);
 /* In event mode: sets the inputs and reads the outputs of active clocks. With `reports`, output clocks are noted as events. */
 int bl_clocks_exchange(const bl_block *b, bl_fmu_host *f, double t, bool reports);
+/* Which output clocks are active, a bit for each; and notes them as events. */
+uint64_t bl_clocks_ticking(const bl_fmu_clocks *clocks);
+void bl_clocks_note(const bl_block *b, const bl_fmu_clocks *clocks, uint64_t ticking, double t);
 /* After an update of discrete states. */
 int bl_clocks_update(bl_fmu_host *f, double t);
 /* Writes the outputs that are held. */

@@ -20,6 +20,7 @@
  * Several FMUs that are connected to each other have their events one after the other at the same instant: where one has changed its
  * outputs, the inputs of others jump, which is a reason for an event there, until nothing changes (scheduler/engine/events/events.c). */
 #include "fmu/importer/host/exchange.h"
+#include "fmu/importer/host/clocks.h"
 
 #include <float.h>
 #include <math.h>
@@ -35,7 +36,8 @@ static const double EXCHANGE_JUMP = 1e-10;
 
 /* The memory of a block: the time of the next time event, whether CompletedIntegratorStep has requested an event, the time of the last event,
    how many there were at that time, when the inputs were noted, and the end of the last completed step; then for each indicator whether it was positive after the last event; then
-   the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has. */
+   the inputs that were noted: at the last event, or where there might have been one; then the tunable parameters that the FMU has; then the
+   nominal values of the states. */
 enum {
     EXCHANGE_NEXT,
     EXCHANGE_REQUESTED,
@@ -61,11 +63,12 @@ static int32_t count_inputs(const bl_block *b) {
 
 static double *noted_inputs(const bl_block *b) { return b->z + EXCHANGE_MEMORY + exchange_indicators(b); }
 static double *noted_parameters(const bl_block *b) { return noted_inputs(b) + count_inputs(b); }
+static double *nominal_states(const bl_block *b) { return noted_parameters(b) + b->i[HOST_TUNABLE]; }
 static size_t parameters_size(const bl_block *b) { return (size_t)b->i[HOST_TUNABLE] * sizeof(double); }
 
 static int check_exchange(const bl_block *b, int32_t type_count) {
     const int32_t forbidden = HOST_HAS_EVENTS | HOST_CAN_INTERPOLATE;
-    return bl_fmu_check(b, type_count) && !(b->i[HOST_FLAGS] & forbidden) && b->i[HOST_SUBSTEPS] == 1 &&
+    return bl_fmu_check(b, type_count, true) && !(b->i[HOST_FLAGS] & forbidden) && b->i[HOST_SUBSTEPS] == 1 &&
            b->i[HOST_INDICATORS] >= 0;
 }
 static int exchange_check_fmi2(const bl_block *b) {
@@ -73,8 +76,8 @@ static int exchange_check_fmi2(const bl_block *b) {
 }
 static int exchange_check_fmi3(const bl_block *b) { return check_exchange(b, HOST_TYPES); }
 static bl_sizes exchange_sizes(const bl_block *b) {
-    return (bl_sizes){.memory =
-                          (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b) + b->i[HOST_TUNABLE]};
+    return (bl_sizes){.memory = (int64_t)EXCHANGE_MEMORY + exchange_indicators(b) + count_inputs(b) +
+                                b->i[HOST_TUNABLE] + b->x_count};
 }
 
 /* ---- making and starting */
@@ -105,20 +108,26 @@ bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b) {
     for (int32_t p = 0; p < b->u_count; p++) {
         const bool moves = is_made_continuously(e, b->u[p]);
         for (int32_t k = 0; k < b->u_width[p]; k++, record += HOST_INPUT_FIELDS)
-            *kind++ = record[1] & HOST_DISCRETE ? EXCHANGE_DISCRETE : moves ? EXCHANGE_MOVES : EXCHANGE_HELD;
+            *kind++ = record[1] & HOST_CLOCKED    ? EXCHANGE_CLOCKED
+                      : record[1] & HOST_DISCRETE ? EXCHANGE_DISCRETE
+                      : moves                     ? EXCHANGE_MOVES
+                                                  : EXCHANGE_HELD;
     }
     return m;
 }
 
 static int exchange_init(bl_block *b, double t) {
-    const int status = bl_fmu_init(b, t);
+    bl_fmu_host *f = b->external;
+    const bool is_remote = f && f->remote;
+    const int status = is_remote ? BL_OK : bl_fmu_init(b, t);
     if (status != BL_OK) return status;
+    if (is_remote) f->mode = HOST_INITIALIZING;
     memset(b->x, 0, (size_t)b->x_count * sizeof *b->x);
     memset(b->z, 0, (size_t)b->z_count * sizeof *b->z);
     b->z[EXCHANGE_NEXT] = INFINITY;
     b->z[EXCHANGE_LAST] = b->z[EXCHANGE_NOTED] = -INFINITY;
     b->z[EXCHANGE_COMPLETED] = t;
-    return BL_OK;
+    return is_remote ? bl_exchange_remote(b, f, BL_OP_INIT, t, NULL) : BL_OK;
 }
 
 /* ---- continuous-time mode */
@@ -186,6 +195,7 @@ static int read_outputs(bl_block *b, bl_fmu_host *f, double t) {
 static int exchange_output(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_OUTPUT, t, NULL);
     bl_host_enter(f);
     int status = bl_host_leave(f, read_outputs(b, f, t));
     if (status != BL_OK && f->mode != HOST_INITIALIZING)
@@ -193,11 +203,15 @@ static int exchange_output(bl_block *b, double t) {
     return status;
 }
 
-static int exchange_directional_derivative(bl_block *b, double t) { return bl_fmu_derive(b, t, exchange_output); }
+static int exchange_directional_derivative(bl_block *b, double t) {
+    const bl_fmu_host *f = b->external;
+    return f && f->remote ? exchange_output(b, t) : bl_fmu_derive(b, t, exchange_output);
+}
 
 static int exchange_derivative(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_DERIVATIVE, t, b->dx);
     if (f->ended) return bl_fmu_end_run(f, t);
     bl_host_enter(f);
     int status = set_everything(b, f, t);
@@ -227,6 +241,7 @@ static int exchange_crossings(bl_block *b, double t) {
         for (int32_t k = 0; k < b->crossing_count; k++) b->modes.crossing[k] = 1.0;
         return BL_OK;
     }
+    if (f->remote) return bl_exchange_remote(b, f, BL_OP_CROSSINGS, t, b->modes.crossing);
     bl_host_enter(f);
     int status = bl_host_leave(f, read_indicators(b, f, t));
     const double *positive = b->z + EXCHANGE_MEMORY;
@@ -252,7 +267,7 @@ static bool inputs_jump(const bl_block *b, const bl_fmu_exchange *m, double t) {
     for (int32_t p = 0; p < b->u_count; p++)
         for (int32_t k = 0; k < b->u_width[p]; k++, noted++, kind++) {
             const double now = b->u[p][k];
-            if (now == *noted || (*kind == EXCHANGE_MOVES && !at_once)) continue;
+            if (now == *noted || *kind == EXCHANGE_CLOCKED || (*kind == EXCHANGE_MOVES && !at_once)) continue;
             if (*kind != EXCHANGE_MOVES ||
                 fabs(now - *noted) > EXCHANGE_JUMP * fmax(1.0, fmax(fabs(now), fabs(*noted))))
                 return true;
@@ -274,24 +289,39 @@ static int find_cause(const bl_block *b, bl_fmu_host *f, double t, bl_exchange_c
     return status;
 }
 
-/* Iterates the discrete states of an FMU in event mode, and leaves that, unless the FMU ends the run. */
-static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
+/* In FMI 2.0 and 3.0 a nominal value is 1 if the FMU knows none; one without the function, or that discards the call, knows none. */
+static int read_nominals(const bl_block *b, bl_fmu_host *f, double t) {
+    if (!f->exchange->call.GetNominalsOfContinuousStates || b->x_count == 0) return BL_OK;
+    const bl_fmi_status status = EXCHANGE_CALL(f, GetNominalsOfContinuousStates, nominal_states(b), (size_t)b->x_count);
+    if (status == FMI_DISCARD)
+        for (int32_t k = 0; k < b->x_count; k++) nominal_states(b)[k] = 1.0;
+    return status == FMI_DISCARD ? BL_OK : bl_host_status(f, status, "GetNominalsOfContinuousStates", t);
+}
+
+/* Iterates the discrete states of an FMU in event mode, and leaves that, unless the FMU ends the run. `starts`: the nominal values of its
+   states are not known yet. */
+static int iterate_states(bl_block *b, bl_fmu_host *f, double t, bool starts) {
     bl_fmu_exchange *m = f->exchange;
     const char *name = m->version == 3 ? "UpdateDiscreteStates" : "NewDiscreteStates";
     bl_exchange_update update = {.again = true};
-    bool states_changed = false;
+    bool states_changed = false, nominals_changed = starts;
     int status = BL_OK;
-    for (int k = 0; status == BL_OK && update.again && !f->ended; k++) {
+    for (int k = 0; status == BL_OK && (update.again || bl_clocks_due(f, t)) && !f->ended; k++) {
         if (k == LARGEST_ITERATIONS)
             return bl_fmu_error(f,
                                 "its event iteration at t = %.9g does not end: %s%s has requested another one %d times",
                                 t, f->fmi->prefix, name, k);
-        status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
+        if (f->clocks) status = bl_clocks_activate(f, t);
+        if (status == BL_OK && f->clocks) status = bl_clocks_exchange(b, f, t, !m->at_tick);
+        if (m->at_tick) m->ticking |= bl_clocks_ticking(f->clocks);
+        if (status == BL_OK) status = bl_host_status(f, bl_exchange_update_states(f, &update), name, t);
+        if (status == BL_OK && f->clocks) status = bl_clocks_update(f, t);
         states_changed |= update.states_changed;
+        nominals_changed |= update.nominals_changed;
         f->ended = update.ends;
     }
     if (status != BL_OK) return status;
-    b->z[EXCHANGE_NEXT] = update.has_next && !isnan(update.next) ? update.next : INFINITY;
+    b->z[EXCHANGE_NEXT] = fmin(update.has_next && !isnan(update.next) ? update.next : INFINITY, bl_clocks_next(f));
     bl_forget_instants(b);
     if (f->ended) return BL_OK;
     status = bl_host_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);
@@ -301,6 +331,7 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t) {
         memcpy(m->x, b->x, (size_t)b->x_count * sizeof *m->x);
         m->has_states = status == BL_OK;
     }
+    if (status == BL_OK && nominals_changed) status = read_nominals(b, f, t);
     if (status == BL_OK) f->mode = HOST_STEPPING;
     return status;
 }
@@ -340,11 +371,12 @@ static int handle_event(bl_block *b, bl_fmu_host *f, double t, bl_exchange_cause
     if (status == BL_OK) status = bl_host_status(f, EXCHANGE_ENTER(f, EnterEventMode), "EnterEventMode", t);
     if (status != BL_OK) return status;
     f->mode = HOST_EVENTS;
+    f->event_count++;
     b->z[EXCHANGE_REQUESTED] = 0.0;
     status = put_inputs(b, f, &f->direct, 1, t);
     if (status == BL_OK) status = put_inputs(b, f, &f->delayed, 1, t);
     if (status == BL_OK) status = bl_fmu_tune(b, f, t);
-    if (status == BL_OK) status = iterate_states(b, f, t);
+    if (status == BL_OK) status = iterate_states(b, f, t, false);
     note_inputs(b, t);
     memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
@@ -359,20 +391,37 @@ static int end_after_error(bl_fmu_host *f, int status) {
     return status;
 }
 
-static int exchange_tick_event(bl_block *b, double t) {
+static int pass_event_on(bl_block *b, bl_fmu_host *f, bl_op op, double t) {
+    const int status = bl_exchange_remote(b, f, op, t, NULL);
+    bl_forget_instants(b);
+    return status;
+}
+
+static int exchange_event(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode == HOST_INITIALIZING || f->ended) return BL_UNCHANGED;
+    if (b->z[EXCHANGE_NOTED] == -INFINITY || f->ended) return BL_UNCHANGED;
+    if (f->remote) return pass_event_on(b, f, BL_OP_EVENT, t);
     bl_exchange_cause cause = NO_CAUSE;
     bl_host_enter(f);
     int status = find_cause(b, f, t, &cause);
     if (status == BL_OK && cause == NO_CAUSE) {
         note_inputs(b, t);
         status = BL_UNCHANGED;
+    } else if (status == BL_OK && f->lender && !(f->flags & HOST_CAN_SAVE)) {
+        return bl_host_leave(f, bl_fmu_error(f, "an event cannot be taken back"));
     } else if (status == BL_OK) {
         status = handle_event(b, f, t, cause);
     }
     return bl_host_leave(f, end_after_error(f, status));
+}
+
+static int exchange_tick_event(bl_block *b, double t) {
+    const bl_fmu_host *f = b->external;
+    if (f) f->exchange->at_tick = true;
+    const int status = exchange_event(b, t);
+    if (f) f->exchange->at_tick = false;
+    return status;
 }
 
 static int exchange_settle(bl_block *b, double t) {
@@ -394,7 +443,9 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
     f->mode = HOST_EVENTS;
     m->time = t;
     m->has_time = true;
-    status = iterate_states(b, f, t);
+    m->at_tick = true;
+    status = iterate_states(b, f, t, true);
+    m->at_tick = false;
     note_inputs(b, t);
     memcpy(noted_parameters(b), b->p, parameters_size(b));
     if (status != BL_OK || f->ended) return status;
@@ -406,11 +457,18 @@ static int begin_exchange(bl_block *b, bl_fmu_host *f, double t) {
 static int exchange_exit_initialization(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
-    if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
+    if (f->remote && b->z[EXCHANGE_NOTED] == -INFINITY) {
+        const int status = pass_event_on(b, f, BL_OP_EXIT_INITIALIZATION, t);
+        if (status == BL_OK) f->mode = HOST_STEPPING;
+        return status;
+    }
+    if (f->remote || f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
     bl_fmu_enter_setup(f, &directory);
     return bl_fmu_leave_setup(f, &directory, end_after_error(f, begin_exchange(b, f, t)));
 }
+
+static const double *exchange_nominals(const bl_block *b) { return nominal_states(b); }
 
 static double exchange_next_instant(const bl_block *b, double t) {
     return b->z[EXCHANGE_NEXT] > t ? b->z[EXCHANGE_NEXT] : INFINITY;
@@ -426,6 +484,11 @@ static int exchange_project(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     /* Where a step ends with an event, or with the tick, there may be several projections. */
     if (f->ended || t - b->z[EXCHANGE_COMPLETED] <= 4.0 * DBL_EPSILON * fabs(t)) return BL_OK;
+    if (f->remote) {
+        const int status = bl_exchange_remote(b, f, BL_OP_PROJECT, t, NULL);
+        if (status == BL_OK && b->z[EXCHANGE_REQUESTED] != 0.0) bl_request_event(b, exchange_indicators(b));
+        return status;
+    }
     b->z[EXCHANGE_COMPLETED] = t;
     bool enters = false, ends = false;
     bl_host_enter(f);
@@ -443,17 +506,31 @@ static int exchange_project(bl_block *b, double t) {
 
 /* Of an FMU that cannot save its state, steps are not repeated: fmu/importer/_exchange.py. */
 static int exchange_save(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    if (f && f->remote)
+        return b->i[HOST_FLAGS] & HOST_CAN_SAVE ? bl_exchange_remote(b, f, BL_OP_SAVE, (double)snapshot, NULL) : BL_OK;
     return b->i[HOST_FLAGS] & HOST_CAN_SAVE ? bl_fmu_save_snapshot(b, snapshot) : BL_OK;
+}
+
+static int exchange_restore(bl_block *b, int snapshot) {
+    bl_fmu_host *f = b->external;
+    return f && f->remote ? bl_exchange_remote(b, f, BL_OP_RESTORE, (double)snapshot, NULL)
+                          : bl_fmu_restore_snapshot(b, snapshot);
 }
 
 /* After the outputs of the tick at which the FMU has ended the run were recorded. */
 static int exchange_update(bl_block *b, double t) {
     bl_fmu_host *f = b->external;
+    if (f && f->remote && f->ended) return bl_exchange_remote(b, f, BL_OP_UPDATE, t, NULL);
+    if (f && f->clocks && f->exchange->ticking) bl_clocks_note(b, f->clocks, f->exchange->ticking, t);
+    if (f && f->clocks) f->exchange->ticking = 0;
     return f && f->ended ? bl_fmu_end_run(f, t) : BL_OK;
 }
 
 static void exchange_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
-    if (crossing < 0) snprintf(text, size, "time event");
+    const char *clock = bl_clocks_name(b->external, crossing);
+    if (clock) snprintf(text, size, "clock `%s` ticks", clock);
+    else if (crossing < 0) snprintf(text, size, "time event");
     else if (crossing < exchange_indicators(b)) snprintf(text, size, "event indicator %d", (int)crossing);
     else snprintf(text, size, "event after a step");
 }
@@ -469,16 +546,19 @@ static void exchange_describe_event(const bl_block *b, int32_t crossing, char *t
      .project = completes ? exchange_project : NULL, \
      .project_reads_inputs = completes, \
      .save = completes ? exchange_save : NULL, \
-     .restore = completes ? bl_fmu_restore_snapshot : NULL, \
+     .restore = completes ? exchange_restore : NULL, \
      .exit_initialization = exchange_exit_initialization, \
      .directional_derivative = exchange_directional_derivative, \
      .crossing_count = exchange_crossing_count, \
      .crossings = exchange_crossings, \
      .settle = exchange_settle, \
-     .event = exchange_tick_event, \
+     .event = exchange_event, \
      .tick_event = exchange_tick_event, \
      .next_instant = exchange_next_instant, \
      .describe_event = exchange_describe_event, \
+     .nominals = exchange_nominals, \
+     .lend = bl_fmu_lend, \
+     .reclaim = bl_fmu_reclaim, \
      .diagnose = bl_fmu_diagnose, \
      .close = bl_fmu_close, \
      .last_error = bl_fmu_last_error}

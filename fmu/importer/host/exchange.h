@@ -15,6 +15,7 @@ typedef struct {
     int (*GetContinuousStates)(void *, double[], size_t);
     int (*GetDerivatives)(void *, double[], size_t);
     int (*GetEventIndicators)(void *, double[], size_t);
+    int (*GetNominalsOfContinuousStates)(void *, double[], size_t); /* NULL: the FMU has none */
     void *UpdateDiscreteStates, *CompletedIntegratorStep; /* whose arguments depend on the version */
     void *GetNumberOfContinuousStates, *GetNumberOfEventIndicators; /* FMI 3.0 */
 } bl_exchange_calls;
@@ -25,8 +26,8 @@ typedef struct {
     double next;
 } bl_exchange_update;
 
-/* How an input may change: smoothly, at ticks, or only with an event. */
-typedef enum { EXCHANGE_MOVES, EXCHANGE_HELD, EXCHANGE_DISCRETE } bl_exchange_input;
+/* How an input may change: smoothly, at ticks, or only with an event; or it is read where a clock ticks. */
+typedef enum { EXCHANGE_MOVES, EXCHANGE_HELD, EXCHANGE_DISCRETE, EXCHANGE_CLOCKED } bl_exchange_input;
 
 /* The part of a host for model exchange. */
 typedef struct bl_fmu_exchange {
@@ -36,12 +37,17 @@ typedef struct bl_fmu_exchange {
     bool has_time, has_states; /* whether the FMU has `time` and `x` */
     double time, *x;
     double *indicators;
+    bool at_tick; /* whether the present event is one of a tick: its log begins later, */
+    uint64_t ticking; /* and these output clocks are noted then */
     bl_exchange_input *kinds; /* of the inputs */
 } bl_fmu_exchange;
 
 /* exchange.c: NULL if there is no memory; free() releases it. */
 bl_fmu_exchange *bl_exchange_new(const bl_engine *e, const bl_block *b);
 static inline void bl_exchange_forget(bl_fmu_exchange *m) { m->has_time = m->has_states = false; }
+
+/* remote.c: passes an operation on to the process that has the FMU. */
+int bl_exchange_remote(bl_block *b, bl_fmu_host *f, bl_op op, double t, double *out);
 
 /* exchange_calls.c: finds the functions. Returns the name of one that is missing, or NULL. */
 const char *bl_exchange_find(bl_fmu_exchange *m, void *library);

@@ -18,9 +18,10 @@ typedef int (*bl_fmi3_count)(void *, size_t *);
 typedef struct {
     const char *names[2]; /* in FMI 2.0 and 3.0; NULL: that version has none */
     size_t offset;
+    bool is_optional;
 } bl_exchange_symbol;
 
-#define SYMBOL(member, in2, in3) {{in2, in3}, offsetof(bl_exchange_calls, member)}
+#define SYMBOL(member, in2, in3) {{in2, in3}, offsetof(bl_exchange_calls, member), false}
 #define SAME(member) SYMBOL(member, "fmi2" #member, "fmi3" #member)
 static const bl_exchange_symbol EXCHANGE_SYMBOLS[] = {
     SAME(EnterEventMode),
@@ -30,6 +31,9 @@ static const bl_exchange_symbol EXCHANGE_SYMBOLS[] = {
     SAME(GetContinuousStates),
     SYMBOL(GetDerivatives, "fmi2GetDerivatives", "fmi3GetContinuousStateDerivatives"),
     SAME(GetEventIndicators),
+    {{"fmi2GetNominalsOfContinuousStates", "fmi3GetNominalsOfContinuousStates"},
+     offsetof(bl_exchange_calls, GetNominalsOfContinuousStates),
+     true},
     SYMBOL(UpdateDiscreteStates, "fmi2NewDiscreteStates", "fmi3UpdateDiscreteStates"),
     SAME(CompletedIntegratorStep),
     SYMBOL(GetNumberOfContinuousStates, NULL, "fmi3GetNumberOfContinuousStates"),
@@ -43,7 +47,7 @@ const char *bl_exchange_find(bl_fmu_exchange *m, void *library) {
         const char *name = EXCHANGE_SYMBOLS[s].names[m->version - 2];
         if (!name) continue;
         void *found = bl_fmu_find_function(library, name);
-        if (!found) return name;
+        if (!found && !EXCHANGE_SYMBOLS[s].is_optional) return name;
         memcpy((char *)&m->call + EXCHANGE_SYMBOLS[s].offset, &found, sizeof found);
     }
     return NULL;

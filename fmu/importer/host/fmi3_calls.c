@@ -234,7 +234,7 @@ static int exit_initialization(const bl_block *b, bl_fmu_host *f, double t) {
     int status = f->clocks ? bl_clocks_begin(f, t) : BL_OK;
     if (status == BL_OK) status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
     if (status != BL_OK) return status;
-    f->mode = f->flags & HOST_HAS_EVENTS ? HOST_EVENTS : HOST_STEPPING;
+    f->mode = f->flags & HOST_HAS_EVENTS ? HOST_EVENTS : HOST_STEPPING; /* of co-simulation */
     /* The outputs of clocks that tick at the start are evaluated as at any other instant: the first step ends the event. */
     return f->mode == HOST_EVENTS && !bl_clocks_due(f, t) ? handle_events(b, f, t, &f->ended) : BL_OK;
 }

@@ -49,7 +49,7 @@ static int check_ports(const int32_t *records, int32_t fields, const int32_t *wi
     return 1;
 }
 
-int bl_fmu_check(const bl_block *b, int32_t type_count) {
+int bl_fmu_check(const bl_block *b, int32_t type_count, bool exchanges) {
     if (b->i_count < HOST_HEAD) return 0;
     const int64_t parameters = b->i[HOST_PARAMETERS], tunable = b->i[HOST_TUNABLE];
     int64_t in = 0, out = 0;
@@ -61,7 +61,7 @@ int bl_fmu_check(const bl_block *b, int32_t type_count) {
     if (in > INT_MAX / 4 || out > INT_MAX / 4) return 0;
     const int64_t known =
         HOST_HEAD + HOST_INPUT_FIELDS * in + HOST_OUTPUT_FIELDS * out + HOST_PARAMETER_FIELDS * parameters;
-    const bool has_events = b->i[HOST_FLAGS] & HOST_HAS_EVENTS;
+    const bool has_events = exchanges || b->i[HOST_FLAGS] & HOST_HAS_EVENTS;
     if (b->i_count < known || (b->i_count > known && !(type_count == HOST_TYPES && has_events))) return 0;
     if (!bl_clocks_check(b->i + known, b->i_count - known, in + out)) return 0;
     const int32_t *inputs = bl_fmu_input_records(b), *outputs = bl_fmu_output_records(b),
@@ -79,7 +79,7 @@ int bl_fmu_check(const bl_block *b, int32_t type_count) {
 }
 
 static int check_version(const bl_block *b, int32_t type_count) {
-    return !b->x_count && !b->z_count && bl_fmu_check(b, type_count) && b->i[HOST_INDICATORS] == 0;
+    return !b->x_count && !b->z_count && bl_fmu_check(b, type_count, false) && b->i[HOST_INDICATORS] == 0;
 }
 static int check_fmi2(const bl_block *b) {
     return check_version(b, HOST_FMI2_TYPES) && !(b->i[HOST_FLAGS] & (HOST_HAS_EVENTS | HOST_IS_CONFIGURED));
@@ -132,7 +132,7 @@ static void free_texts(char **texts, int64_t count) {
 static void free_host(bl_fmu_host *f) {
     if (!f) return;
     end_instance(f);
-    if (f->mode != HOST_DEAD) unload(f);
+    if (f->mode != HOST_DEAD && f->library) unload(f);
     bl_fmu_unlist_host(f);
     bl_fmu_free_values(&f->direct);
     bl_fmu_free_values(&f->delayed);

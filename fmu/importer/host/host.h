@@ -9,6 +9,7 @@
  *   fmi3_calls.c    which call the functions of the FMU
  *   binary.c        the shared library of the FMU
  *   exchange.c      FMUs for model exchange: see exchange.h
+ *   remote.c        the same in another process
  *   clocks.c        clocks of FMI 3.0: see clocks.h */
 #ifndef BIELLA_HOST_H
 #define BIELLA_HOST_H
@@ -164,6 +165,11 @@ typedef struct bl_fmu_host {
     char messages[MESSAGE_COUNT][MESSAGE_LENGTH];
     char shown[MESSAGE_COUNT * MESSAGE_LENGTH]; /* for bl_fmu_messages and bl_fmu_warning */
     char reason[REASON_LENGTH];
+    bl_remote_call remote; /* passes its operations on to another process, else NULL */
+    bl_fmu_snapshot lent[2]; /* states of the run, and of its error estimate, while either is the other's */
+    struct bl_fmu_host *lender; /* whose instance this one uses, for an error estimate, else NULL */
+    int64_t event_count; /* how often it was in event mode since initialization */
+    int64_t lent_count; /* and as of the last estimate */
     struct bl_fmu_exchange *exchange; /* of an FMU for model exchange, else NULL */
     struct bl_fmu_clocks *clocks; /* of an FMU with clocks, else NULL */
     struct bl_fmu_host *next; /* among all hosts of the process */
@@ -292,11 +298,15 @@ int bl_fmu_get_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
 int bl_fmu_save_snapshot(bl_block *b, int snapshot);
 int bl_fmu_restore_snapshot(bl_block *b, int snapshot);
 void bl_fmu_free_states(bl_fmu_host *f);
+/* For error estimates of FMUs for model exchange, which change nothing between events: those that cannot save a state are lent until the
+   next one. */
+int bl_fmu_lend(bl_block *b, bl_block *to, int anew);
+int bl_fmu_reclaim(bl_block *b, bl_block *to);
 
 /* host.c */
 bl_fmu_host *bl_fmu_host_of(const bl_engine *e, int32_t block);
-/* Whether the integers and widths of a block are those of an FMU with this number of types. */
-int bl_fmu_check(const bl_block *b, int32_t type_count);
+/* Whether the integers and widths of a block are those of an FMU with this number of types, for model exchange or co-simulation. */
+int bl_fmu_check(const bl_block *b, int32_t type_count, bool exchanges);
 /* Operations that all kernels of FMUs share. The outputs nearby are those of `output`, unless the FMU gives derivatives. */
 int bl_fmu_init(bl_block *b, double t);
 int bl_fmu_derive(bl_block *b, double t, bl_operation output);

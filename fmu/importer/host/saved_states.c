@@ -15,6 +15,7 @@ static void free_state(bl_fmu_host *f, bl_fmu_snapshot *snapshot) {
 
 void bl_fmu_free_states(bl_fmu_host *f) {
     for (int k = 0; k <= BL_SNAPSHOTS; k++) free_state(f, &f->snapshots[k]);
+    for (int k = 0; k < 2; k++) free_state(f, &f->lent[k]);
     for (int64_t k = 0; f->kept && k < KEPT_STATES; k++) free_state(f, &f->kept[k]);
 }
 
@@ -61,6 +62,62 @@ int bl_fmu_restore_snapshot(bl_block *b, int snapshot) {
         f->reason[0] = '\0';
         atomic_store(&f->message_count, f->snapshots[snapshot].message_count);
     }
+    return status;
+}
+
+/* ---- for an error estimate */
+
+int bl_fmu_lend(bl_block *b, bl_block *to, int anew) {
+    bl_fmu_host *f = b->external, *guest = to->external;
+    const bool saves = f && f->flags & HOST_CAN_SAVE;
+    if (!guest || !bl_fmu_is_running(f) || f->remote || f->mode == HOST_INITIALIZING || f->ended) return BL_ERROR_BLOCK;
+    if (!anew && !(saves ? f->lent[1].state != NULL : f->event_count == f->lent_count)) return BL_ERROR_BLOCK;
+    bl_host_enter(f);
+    int status = saves ? keep_state(f, &f->lent[0]) : BL_OK;
+    if (saves && status == BL_OK && !anew) status = f->fmi->set_state(f, f->lent[1].state);
+    bl_host_leave(f, status);
+    if (status != BL_OK) return status;
+    f->lent[0].message_count = atomic_load(&f->message_count);
+    f->lent_count = f->event_count;
+    guest->lender = f;
+    guest->component = f->component;
+    guest->control = f->control;
+    guest->mode = saves && !anew ? f->lent[1].mode : f->mode;
+    guest->ended = 0;
+    guest->oldest = guest->oldest_saved = -INFINITY; /* a state from before its steps will be restored */
+    guest->tuned_known = 0;
+    guest->reason[0] = '\0';
+    bl_fmu_forget_inputs(guest);
+    if (guest->clocks)
+        memcpy(bl_clocks_state(guest->clocks), bl_clocks_state((anew ? f : guest)->clocks),
+               bl_clocks_state_count(f->clocks) * sizeof(double));
+    return BL_OK;
+}
+
+int bl_fmu_reclaim(bl_block *b, bl_block *to) {
+    bl_fmu_host *f = b->external, *guest = to->external;
+    if (!guest || guest->lender != f) return BL_OK;
+    guest->lender = NULL;
+    guest->component = NULL;
+    int status = BL_OK;
+    bl_host_enter(f);
+    if (guest->mode == HOST_DEAD) {
+        f->mode = HOST_DEAD;
+        status = bl_fmu_error(f, "while the error was estimated: %.1000s", guest->reason);
+    } else if (f->flags & HOST_CAN_SAVE) { /* FMI allows it also after an error */
+        const bool failed = !bl_fmu_is_running(guest) || guest->ended;
+        if (failed) free_state(f, &f->lent[1]);
+        else status = f->fmi->get_state(f, &f->lent[1].state);
+        f->lent[1].mode = guest->mode;
+        if (status == BL_OK) status = f->fmi->set_state(f, f->lent[0].state);
+    } else if (!bl_fmu_is_running(guest)) {
+        f->mode = HOST_BROKEN;
+        status = bl_fmu_error(f, "while the error was estimated: %.1000s", guest->reason);
+    }
+    bl_host_leave(f, status);
+    guest->mode = HOST_NONE;
+    atomic_store(&f->message_count, f->lent[0].message_count);
+    bl_fmu_forget_inputs(f);
     return status;
 }
 

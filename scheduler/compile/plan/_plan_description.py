@@ -79,7 +79,7 @@ class Describer:
             else:
                 carried = self.ports.outputs[source.block][source.port]
                 port = self.flat.blocks[source.block].block.outputs[source.port]
-                sampled = self._is_held(source.block)
+                sampled = self._is_held(source.block, port)
                 outputs.append(
                     self._port(name, self.layout.slot_of(source), carried, port, sampled)
                 )
@@ -307,7 +307,7 @@ class Describer:
         block = item.block
         rate = self.rates[number]
         outputs = tuple(
-            self._port(item.output_path(n), slot, carried, port, self._is_held(number))
+            self._port(item.output_path(n), slot, carried, port, self._is_held(number, port))
             for n, (port, slot, carried) in enumerate(
                 zip(
                     block.outputs,
@@ -348,10 +348,11 @@ class Describer:
             tuple(parameters),
         )
 
-    def _is_held(self, number: int) -> bool:
-        """Whether the outputs of a block are constant between its samples, or between events."""
+    def _is_held(self, number: int, port: Port) -> bool:
+        """Whether an output of a block is constant between its samples, or between events."""
         block = self.flat.blocks[number].block
-        return self.rates[number].period > 0 or block.piecewise_constant
+        is_constant = block.piecewise_constant or port.name in block.held_outputs
+        return self.rates[number].period > 0 or is_constant
 
     def _port(
         self, path: str, slot: int, carried: Carried, port: Port, sampled: bool = False

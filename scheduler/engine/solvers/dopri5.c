@@ -40,7 +40,8 @@ static double error_norm(const bl_engine *e, const double *x0, const double *k, 
         for (int s = 2; s < 6; s++) error += DOPRI5_ERROR[s] * k[s * n + i];
         error += DOPRI5_ERROR[6] * e->dx[i];
         const double part =
-            h * error / (e->absolute_tolerance + e->relative_tolerance * fmax(fabs(x0[i]), fabs(e->x[i])));
+            h * error /
+            (e->absolute_tolerance * e->nominals[i] + e->relative_tolerance * fmax(fabs(x0[i]), fabs(e->x[i])));
         sum += part * part;
     }
     return sqrt(sum / (double)n);
@@ -81,7 +82,8 @@ int bl_step_dopri5(bl_engine *e, double t, double limit, double *taken) {
     const double *f0 = k;
     int status = BL_OK;
     if (!(head[BL_SOLVER_PROPOSED] > 0.0)) {
-        for (int64_t i = 0; i < n; i++) scale[i] = e->absolute_tolerance + e->relative_tolerance * fabs(e->x[i]);
+        for (int64_t i = 0; i < n; i++)
+            scale[i] = e->absolute_tolerance * e->nominals[i] + e->relative_tolerance * fabs(e->x[i]);
         status = bl_first_step(e, t, limit, 5, scale, k, &head[BL_SOLVER_PROPOSED]);
         if (status != BL_OK) return status;
     }

@@ -8,6 +8,8 @@
  *
  * If `follow_every` is 0, windows adjoin and the shadow takes over once: it repeats the whole run.
  *
+ * Models outside the engine are lent to the shadow while it runs.
+ *
  * Nothing of the run is written but its outputs at the tick, which are pure and would be evaluated next in any case. */
 #include <math.h>
 #include <string.h>
@@ -26,13 +28,30 @@ static void next_window(bl_estimate *s) {
     if (s->window < s->window_count) await(s, AWAIT_START, s->starts[s->window]);
 }
 
-/* Runs the shadow ahead; whatever ends it, an error or a Stop, ends the window only. */
-static bool run_shadow(bl_estimate *s, int64_t ticks, int32_t parts) {
+bool bl_lend_models(bl_engine *e, bl_engine *to, bool anew) {
+    bool lent = true;
+    for (int32_t k = 0; k < e->block_count; k++)
+        if (e->kernels[k]->lend && lent) lent = e->kernels[k]->lend(&e->blocks[k], &to->blocks[k], anew) == BL_OK;
+    return lent;
+}
+
+int bl_reclaim_models(bl_engine *e, bl_engine *from) {
+    int status = BL_OK;
+    for (int32_t k = 0; k < e->block_count; k++) {
+        if (!e->kernels[k]->lend || e->kernels[k]->reclaim(&e->blocks[k], &from->blocks[k]) == BL_OK) continue;
+        status = bl_fail_block(e, BL_ERROR_BLOCK, &e->blocks[k], "its state cannot be put back");
+    }
+    return status;
+}
+
+/* Runs the shadow ahead; whatever ends it, an error or a Stop, ends the window only. Returns a status of the run. */
+static int run_shadow(bl_engine *e, bl_estimate *s, int64_t ticks, int32_t parts, bool anew, bool *good) {
     int64_t done = 0;
     s->shadow->parts = parts;
-    const int status = bl_run(s->shadow, ticks, NULL, &done);
+    *good = bl_lend_models(e, s->shadow, anew) && bl_run(s->shadow, ticks, NULL, &done) == BL_OK;
     s->shadow->parts = 1;
-    return status == BL_OK && bl_outputs(s->shadow) == BL_OK;
+    *good = *good && bl_outputs(s->shadow) == BL_OK;
+    return bl_reclaim_models(e, s->shadow);
 }
 
 static int64_t width_of(const bl_engine *e, const bl_estimate *s) {
@@ -57,15 +76,17 @@ static void compare(const bl_engine *e, const bl_estimate *s, const double *run,
 }
 
 /* At the tick that is awaited, when its outputs are known. */
-static void visit(bl_engine *e, bl_estimate *s) {
+static int visit(bl_engine *e, bl_estimate *s) {
     const int64_t width = width_of(e, s), row = s->window * width, half = s->follow / 2,
                   followed = s->follow_every > 0 ? s->window / s->follow_every * width : 0;
+    const bool anew = s->window == 0 || s->follow_every > 0;
     bool good = true;
+    int status = BL_OK;
     switch (s->phase) {
         case AWAIT_START:
             keep(e, s, s->before + row);
-            if (s->window == 0 || s->follow_every > 0) bl_take_over(s->shadow, e);
-            good = run_shadow(s, s->burst, s->parts);
+            if (anew) bl_take_over(s->shadow, e);
+            status = run_shadow(e, s, s->burst, s->parts, anew, &good);
             await(s, AWAIT_BURST, e->tick + s->burst);
             break;
         case AWAIT_BURST:
@@ -77,13 +98,13 @@ static void visit(bl_engine *e, bl_estimate *s) {
             }
             /* The run's own factors, for whole steps: an implicit solver would have to compute them. */
             memcpy(s->shadow->solver_memory, e->solver_memory, (size_t)(e->open - e->solver_memory) * sizeof(double));
-            good = run_shadow(s, half, 1);
+            status = run_shadow(e, s, half, 1, false, &good);
             await(s, AWAIT_HALF, e->tick + half);
             break;
         case AWAIT_HALF:
             keep(e, s, s->end + followed);
             compare(e, s, s->end + followed, s->halfway + followed);
-            good = run_shadow(s, s->follow - half, 1);
+            status = run_shadow(e, s, s->follow - half, 1, false, &good);
             await(s, AWAIT_LAST, e->tick + s->follow - half - 1);
             break;
         case AWAIT_LAST:
@@ -95,10 +116,11 @@ static void visit(bl_engine *e, bl_estimate *s) {
             compare(e, s, s->end + followed, s->propagated + followed);
             next_window(s);
     }
-    if (good) return;
+    if (good) return status;
     s->failures++;
     if (s->follow_every == 0) s->window = s->window_count;
     else next_window(s);
+    return status;
 }
 
 int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate *s, int64_t *done) {
@@ -114,7 +136,7 @@ int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate
         if (visits && e->tick >= s->next) {
             status = bl_outputs(e);
             if (status != BL_OK) break;
-            if (e->tick == s->next) visit(e, s);
+            if (e->tick == s->next) status = visit(e, s);
             else s->window = s->window_count; /* the run was moved from outside */
             continue;
         }
@@ -122,7 +144,7 @@ int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate
         if (propagates && e->tick >= s->tangent_next) {
             status = bl_outputs(e);
             if (status != BL_OK) break;
-            if (e->tick == s->tangent_next) bl_propagate_tangent(e, s);
+            if (e->tick == s->tangent_next) status = bl_propagate_tangent(e, s);
             else s->tangent_every = 0;
             continue;
         }

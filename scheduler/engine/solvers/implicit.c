@@ -14,7 +14,7 @@ static int factor_jacobian(bl_engine *e, double t, double theta_h, double *slope
     const int64_t n = e->layout.states;
     double *head = e->solver_memory;
     memcpy(slope, e->dx, (size_t)n * sizeof(double));
-    for (int64_t j = 0; j < n; j++) increment[j] = 1e-7 * fmax(1.0, fabs(e->x[j]));
+    for (int64_t j = 0; j < n; j++) increment[j] = 1e-7 * fmax(e->nominals[j], fabs(e->x[j]));
     const int status = bl_differentiate(e, t, theta_h, increment, slope, values);
     if (status != BL_OK) return status;
     head[BL_SOLVER_FACTORIZATIONS] += 1.0;
@@ -51,7 +51,7 @@ int bl_integrate_implicit(bl_engine *e, double t, double h) {
             double size = 0.0;
             for (int64_t i = 0; i < n; i++) {
                 x[i] += correction[i];
-                const double relative = fabs(correction[i]) / fmax(1.0, fabs(x[i]));
+                const double relative = fabs(correction[i]) / fmax(e->nominals[i], fabs(x[i]));
                 if (!(relative <= size)) size = relative;
             }
             /* The error left is about size · rate / (1 - rate); give up early on a matrix that serves badly. */

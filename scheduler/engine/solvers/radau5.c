@@ -286,7 +286,7 @@ int bl_step_radau5(bl_engine *e, double t, double limit, double *taken) {
                  absolute = relative * (e->absolute_tolerance / e->relative_tolerance),
                  tolerance = fmax(10.0 * DBL_EPSILON / relative, fmin(0.03, sqrt(relative)));
     int status = BL_OK;
-    for (int64_t i = 0; i < r.n; i++) r.scale[i] = absolute + relative * fabs(e->x[i]);
+    for (int64_t i = 0; i < r.n; i++) r.scale[i] = absolute * e->nominals[i] + relative * fabs(e->x[i]);
     if (!(head[BL_SOLVER_PROPOSED] > 0.0)) {
         status = bl_first_step(e, t, limit, 3, r.scale, r.x0, &head[BL_SOLVER_PROPOSED]);
         if (status != BL_OK) return status;
@@ -342,7 +342,7 @@ static int step_fixed(bl_engine *e, const bl_radau5 *r, double t, double h) {
     double *head = r->head;
     copy(r->x0, e->x, r->n);
     copy(r->f0, e->dx, r->n);
-    for (int64_t i = 0; i < r->n; i++) r->scale[i] = fmax(1.0, fabs(r->x0[i]));
+    for (int64_t i = 0; i < r->n; i++) r->scale[i] = fmax(e->nominals[i], fabs(r->x0[i]));
     for (int attempt = 0; attempt < 2; attempt++) {
         int iterations = 0;
         double shrink = 0.0;

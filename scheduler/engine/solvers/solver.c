@@ -32,6 +32,7 @@ double *bl_dense(const bl_engine *e) {
 
 int bl_integrate(bl_engine *e, double t, double h) {
     int status = BL_OK;
+    bl_find_nominals(e);
     if (e->solver == BL_RADAU5) status = bl_integrate_radau5(e, t, h);
     else if (bl_is_implicit(e)) status = bl_integrate_implicit(e, t, h);
     else if (e->multirate) status = bl_integrate_multirate(e, t, h);
@@ -43,12 +44,14 @@ int bl_integrate(bl_engine *e, double t, double h) {
 int bl_step_fixed(bl_engine *e, double t, double limit, double *taken) {
     *taken = limit;
     if (e->solver != BL_RADAU5) return bl_integrate(e, t, limit);
+    bl_find_nominals(e);
     const int status = bl_step_fixed_radau5(e, t, limit, taken);
     if (status == BL_OK) bl_count(e, BL_SOLVER_STEPS);
     return status;
 }
 
 int bl_step_adaptive(bl_engine *e, double t, double limit, double *taken) {
+    bl_find_nominals(e);
     return e->solver == BL_RADAU5 ? bl_step_radau5(e, t, limit, taken) : bl_step_dopri5(e, t, limit, taken);
 }
 

@@ -78,6 +78,8 @@ void bl_fill_hermite(const bl_engine *e, const double *x0, const double *f0, con
 
 /* step_control.c */
 int bl_evaluate_at(bl_engine *e, double t);
+/* Asks blocks for the nominal values of their states, which may have changed at an event. */
+void bl_find_nominals(bl_engine *e);
 /* Root mean square of values / scale. */
 double bl_norm(const double *values, const double *scale, int64_t n);
 /* A first step for a method of this order from t, x0 and f0, in `work` (2 n values); leaves x and dx as they were. */

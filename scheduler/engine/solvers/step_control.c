@@ -11,6 +11,22 @@ int bl_evaluate_at(bl_engine *e, double t) {
     return status == BL_OK ? bl_evaluate_derivatives(e, t) : status;
 }
 
+void bl_find_nominals(bl_engine *e) {
+    for (int32_t k = 0; k < e->scaled_count; k++) {
+        const bl_block *b = e->scaled[k];
+        const double *nominals = e->kernels[b->index]->nominals(b);
+        double *found = e->nominals + (b->x - e->x);
+        for (int32_t i = 0; i < b->x_count; i++)
+            found[i] = nominals[i] > 0.0 && isfinite(nominals[i]) ? nominals[i] : 1.0;
+    }
+}
+
+double bl_nominal(bl_engine *e, int64_t slot) {
+    const int64_t state = slot - (e->x - e->values);
+    bl_find_nominals(e);
+    return state >= 0 && state < e->layout.states ? e->nominals[state] : 1.0;
+}
+
 double bl_norm(const double *values, const double *scale, int64_t n) {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++) {

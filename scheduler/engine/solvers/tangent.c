@@ -64,7 +64,7 @@ static bool end_step_of_tangent(const bl_engine *e, bl_estimate *s, double h, co
            (s->growth_count < FEWEST_TANGENT_STEPS || 2 * s->unresolved < s->growth_count);
 }
 
-void bl_propagate_tangent(bl_engine *e, bl_estimate *s) {
+int bl_propagate_tangent(bl_engine *e, bl_estimate *s) {
     const int64_t n = e->layout.states;
     const double h = 2.0 * (double)s->tangent_every * e->step;
     double *v = s->tangent_work + TANGENT_V * n, *k1 = s->tangent_work + TANGENT_K1 * n,
@@ -72,7 +72,8 @@ void bl_propagate_tangent(bl_engine *e, bl_estimate *s) {
     bl_take_over(s->tangent, e);
     /* Its signals are those of the tick, which are known. */
     s->tangent->outputs_valid = s->tangent->constants_valid = s->tangent->parameters_valid = true;
-    bool good = bl_derivatives(s->tangent, s->tangent_work + TANGENT_SLOPE * n) == BL_OK;
+    bool good =
+        bl_lend_models(e, s->tangent, true) && bl_derivatives(s->tangent, s->tangent_work + TANGENT_SLOPE * n) == BL_OK;
     if (s->tangent_point % 2 == 1) {
         good = good && multiply_tangent(e, s, 0.5 * h, k1, k2) && multiply_tangent(e, s, 0.5 * h, k2, k3);
     } else {
@@ -89,4 +90,5 @@ void bl_propagate_tangent(bl_engine *e, bl_estimate *s) {
     s->tangent_point++;
     s->tangent_next = e->tick + s->tangent_every;
     if (!good) s->tangent_every = 0;
+    return bl_reclaim_models(e, s->tangent);
 }

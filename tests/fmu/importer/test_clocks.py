@@ -247,3 +247,66 @@ def test_exported_clocks_sample_the_same_bits(tmp_path, step, start, options):
             instance.run(1)
     np.testing.assert_array_equal(np.array(found[0])[:, ::every], np.transpose(rows))
     assert all(len(set(column)) > 10 for column in np.transpose(rows))
+
+
+# -- model exchange
+
+
+def make_exchange(path, kind):
+    return make_clocked(path, kind, describe_clocked(CLOCKS[kind], "ModelExchange"))
+
+
+@pytest.mark.parametrize("solver", ["rk4", "dopri5"])
+@pytest.mark.parametrize("kind", CLOCKS)
+def test_clocks_of_model_exchange_tick_at_their_instants(tmp_path, kind, solver):
+    """Ticks between those of the diagram see the input 1 + t at their instants."""
+    path = make_exchange(tmp_path / "c.fmu", kind)
+    d = Diagram("clocked", step=0.02, solver=solver, tolerance=1e-8 if solver == "dopri5" else None)
+    d.add(Fmu(path), name="f")
+    d.connect(d.add(Expression("1 + t"), "u"), d["f"]["u"])
+    d.add(Integrator(), name="integral")
+    d.connect(d["f"]["y"], d["integral"])
+    result = simulate(d, UNTIL)
+    ticks = list_ticks(kind)
+    seen = [ticks[ticks < t + 1e-9] for t in result.t]
+    np.testing.assert_allclose(result["f.y"], [(1 + s).sum() for s in seen], atol=1e-12)
+    np.testing.assert_array_equal(result["f.count"], [len(s) for s in seen])
+    alarms = [s[len(s) // 3 * 3 - 1] if len(s) >= 3 else 0.0 for s in seen]
+    np.testing.assert_allclose(result["f.alarm"], alarms, atol=1e-12)
+    np.testing.assert_allclose(result["f.z"], result.t, atol=1e-12)
+    # Each tick adds a step of 1 + tick to y, whose integral is located.
+    areas = [((1 + s) * (t - s)).sum() for t, s in zip(result.t, seen, strict=True)]
+    np.testing.assert_allclose(result["integral"], areas, atol=1e-10)
+    found = [e.time for e in result.events if e.kind == "clock `o` ticks"]
+    np.testing.assert_allclose(found, ticks[2::3][ticks[2::3] < UNTIL - 1e-9], atol=1e-12)
+
+
+def test_clocks_of_model_exchange_are_saved(tmp_path):
+    path = make_exchange(tmp_path / "c.fmu", "CHANGING")
+    d = Diagram("clocked", step=0.02)
+    d.add(Fmu(path), name="f")
+    with d.compile().instantiate() as instance:
+        kept = [instance.save()]
+        for ticks in (5, 6):
+            instance.run(ticks)
+            instance.evaluate()
+            kept.append(instance.save())
+        value = instance.get("f.count")
+        assert value == 4
+        for state, ticks in zip(kept, (11, 6, 0), strict=True):
+            instance.restore(state)
+            instance.run(ticks)
+            instance.evaluate()
+            assert instance.get("f.count") == value
+
+
+def test_clocks_of_model_exchange_in_another_process(tmp_path):
+    path = make_exchange(tmp_path / "c.fmu", "CONSTANT")
+    results = []
+    for isolate in (False, True):
+        d = Diagram("clocked", step=0.02, solver="rk4")
+        d.add(Fmu(path, isolate=isolate), name="f")
+        results.append(simulate(d, UNTIL, error_estimate=False))
+    for name in ("f.y", "f.count", "f.alarm", "f.z"):
+        np.testing.assert_array_equal(results[0][name], results[1][name])
+    assert results[0]["f.count"][-1] == 8

@@ -23,7 +23,7 @@ from biella.blocks import (
     UnitDelay,
     ZeroOrderHold,
 )
-from biella.errors import BiellaError, BlockError, DiagramError, FmuError
+from biella.errors import BiellaError, BiellaWarning, BlockError, DiagramError, FmuError
 
 pytestmark = pytest.mark.engine
 VERSIONS = (2, 3)
@@ -128,7 +128,7 @@ def test_every_solver_integrates_the_states(model, solver):
     for step in (0.02, 0.01) if order < 5 else (0.1, 0.05):
         d = Diagram("oscillator", step=step, solver=solver)
         d.add(Fmu(path), name="fmu")
-        result = simulate(d, until=2.0)
+        result = simulate(d, until=2.0, error_estimate=False)
         errors.append(np.hypot(result["fmu.x0"][-1] - exact[0], result["fmu.x1"][-1] - exact[1]))
     assert errors[1] < 2e-2
     assert np.log2(errors[0] / errors[1]) > order - 0.35
@@ -154,6 +154,69 @@ def test_a_stiff_fmu(model):
     d.add(Fmu(model("STIFF")), name="fmu")
     result = simulate(d, until=3.0)
     np.testing.assert_allclose(result["fmu.x"], np.cos(result.t), atol=1e-7)
+
+
+# -- nominal values of states
+
+
+def scaled(model, declares=1.0, at=1e300, step=0.1, **options):
+    """Return a diagram with states of 1e-9 and 1e6, and when the smaller ones shrink."""
+    d = Diagram("scaled", step=step, **options)
+    d.add(Fmu(model("SCALED"), parameters={"declares": declares, "at": at}), name="fmu")
+    return d
+
+
+def scaled_errors(result, at=1e300):
+    """Return the largest errors of both oscillators and of c, relative to their sizes."""
+    t = result.t
+    size = np.where(t >= at, 1e-15, 1e-9)
+    return (
+        np.abs(result["fmu.a"] / size - np.cos(20 * t))[t != at].max(),
+        np.abs(result["fmu.b"] / 1e6 - np.cos(t)).max(),
+        np.abs(result["fmu.c"] / 1e-9 - 1 / (1 + t)).max(),
+    )
+
+
+@pytest.mark.parametrize("solver", ["dopri5", "radau5"])
+def test_tolerances_refer_to_nominal_values(model, solver):
+    """Closed forms. An absolute tolerance of 1e-9 alone does not see states of 1e-9."""
+    errors = scaled_errors(simulate(scaled(model, solver=solver, tolerance=1e-6), until=5.0))
+    assert max(errors) < 1e-3
+    ignored = scaled(model, declares=0.0, solver=solver, tolerance=1e-6)
+    assert scaled_errors(simulate(ignored, until=5.0))[0] > 0.1
+
+
+@pytest.mark.parametrize("solver", ["dopri5", "radau5"])
+def test_nominal_values_that_an_event_changes(model, solver):
+    """From 2.05 s on the states of 1e-9 are states of 1e-15."""
+    d = scaled(model, at=2.05, solver=solver, tolerance=1e-6)
+    assert max(scaled_errors(simulate(d, until=5.0), 2.05)) < 1e-3
+
+
+@pytest.mark.parametrize("declares", [2.0, 3.0], ids=["invalid", "discarded"])
+def test_nominal_values_that_are_none_count_as_1(model, declares):
+    """As if the FMU knew none: the same bits."""
+    runs = [
+        simulate(scaled(model, declares=what, solver="dopri5", tolerance=1e-6), until=1.0)
+        for what in (declares, 0.0)
+    ]
+    np.testing.assert_array_equal(runs[0]["fmu.a"], runs[1]["fmu.a"])
+
+
+@pytest.mark.parametrize("solver", ["backward_euler", "trapezoidal", "radau5"])
+def test_differences_of_fixed_steps_refer_to_nominal_values(model, solver):
+    """c' = -c^2 / 1e-9: differences of 1e-7 show another slope, with which Newton fails."""
+    d = scaled(model, step=0.01, solver=solver)
+    bounds = {"backward_euler": 1e-2, "trapezoidal": 1e-4, "radau5": 1e-8}
+    result = simulate(d, until=1.0, error_estimate=False)
+    assert scaled_errors(result)[2] < bounds[solver]
+
+
+def test_linearize_refers_to_nominal_values(model):
+    """d(c')/dc = -2 c / 1e-9."""
+    found = linearize(scaled(model))
+    place = found.states.index("fmu.c")
+    assert found.A[place, place] == pytest.approx(-2.0, rel=1e-6)
 
 
 # -- time events
@@ -338,7 +401,7 @@ def recorded(model, step=0.1, period=1e300, **options):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_completed_step_has_its_time_its_states_and_its_inputs(model, solver):
     """Those of the tick where it ends, to the bit: not those of the last stage."""
-    result = simulate(recorded(model, solver=solver), until=1.0)
+    result = simulate(recorded(model, solver=solver), until=1.0, error_estimate=False)
     np.testing.assert_array_equal(result["fmu.steps"], np.arange(11))
     np.testing.assert_array_equal(result["fmu.at"][1:], result.t[1:])
     np.testing.assert_array_equal(result["fmu.last_u"][1:], result["v"][1:])
@@ -395,6 +458,99 @@ def test_an_fmu_that_cannot_take_back_a_completed_step_is_refused(model, tmp_pat
         simulate(coupled_steps(model, tmp_path, "newton", flags), until=1.0)
     simulate(coupled_steps(model, tmp_path, "gauss-seidel", flags), until=1.0)
     simulate(coupled_steps(model, tmp_path, "newton", NO_STEPS[version]), until=1.0)
+
+
+# -- the error estimate of fixed steps
+
+
+SAVES_NOT = " "
+"""Flags of an FMU that cannot save its state."""
+
+
+def estimated(path, step, until, native=False):
+    """Return a run of van der Pol's oscillator with rk4, of an FMU or of native blocks."""
+    d = Diagram("oscillator", step=step, solver="rk4")
+    if native:
+        d.add(Integrator(2.0), name="x0")
+        d.add(Integrator(0.0), name="x1")
+        d.add(Expression("(1 - x*x)*v - x"), "slope", x=d["x0"], v=d["x1"])
+        d.connect(d["x1"], d["x0"])
+        d.connect(d["slope"], d["x1"])
+    else:
+        d.add(Fmu(path), name="fmu")
+    return simulate(d, until=until), simulate(d, until=until, error_estimate=False)
+
+
+@pytest.mark.parametrize("until", [20.0, 60.0], ids=["whole", "sampled"])
+@pytest.mark.parametrize("saves", [True, False], ids=["saves", "cannot save"])
+def test_the_error_of_fixed_steps_is_estimated(model, version, saves, until):
+    """As that of the same equations in native blocks, and the run is that without an estimate."""
+    flags = "" if saves else SAVES_NOT if version == 3 else NO_STEPS[version]
+    result, plain = estimated(model("OSCILLATOR", flags), 0.05, until)
+    for name in ("fmu.x0", "fmu.x1"):
+        np.testing.assert_array_equal(result[name], plain[name])
+    native, _ = estimated(None, 0.05, until, native=True)
+    assert result.error_estimate.whole == (until == 20.0)
+    for rows in ("deviations", "halfway", "propagated"):  # of the states, the last columns
+        found, expected = (getattr(r.error_samples, rows)[:, -2:] for r in (result, native))
+        assert np.abs(expected).max(initial=0.0) > 0.0 or not expected.size
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+def test_an_estimate_takes_events_back(model):
+    """The events of the half steps change the FMU; the run has the bits of one without estimate.
+
+    With Euler's method of step h and gravity g a fall is late by about h / 2: a bounce at a speed
+    of sqrt(2 g) is off by h sqrt(2 g) / 2 of a range of 1.
+    """
+    path = model("BALL")
+    d = Diagram("ball", step=0.002, solver="euler")
+    d.add(Fmu(path), name="ball")
+    with pytest.warns(BiellaWarning, match="estimated error of"):
+        result = simulate(d, until=1.8)
+    plain = simulate(d, until=1.8, error_estimate=False)
+    for name in ("ball.h", "ball.v", "ball.bounces"):
+        np.testing.assert_array_equal(result[name], plain[name])
+    assert result.error_estimate is not None
+    assert "ball.bounces" in result.error_estimate.not_judged
+    exact = simulate(ball(path, "rk4"), until=1.8)["ball.h"]
+    error = np.abs(plain["ball.h"] - exact).max() / np.ptp(exact)
+    assert result.error_estimate.signals["ball.h"] == pytest.approx(error, rel=0.2)
+
+
+def ball(path, solver):
+    """Return a diagram of a bouncing ball."""
+    d = Diagram("ball", step=0.002, solver=solver)
+    d.add(Fmu(path), name="ball")
+    return d
+
+
+def test_events_of_an_fmu_that_cannot_save_are_excluded_by_name(model, version):
+    flags = SAVES_NOT if version == 3 else NO_STEPS[version]
+    d = ball(model("BALL", flags), "rk4")
+    result = simulate(d, until=1.8)
+    plain = simulate(d, until=1.8, error_estimate=False)
+    np.testing.assert_array_equal(result["ball.h"], plain["ball.h"])
+    assert result.error_estimate is not None
+    reason = result.error_estimate.not_judged["ball"]
+    assert "cannot save its state" in reason and "windows" in reason
+
+
+def test_an_estimate_that_is_impossible_says_why(model, version):
+    """It cannot save its state, which CompletedIntegratorStep changes; or each tick has events."""
+    flags = 'needsCompletedIntegratorStep="true"' if version == 3 else SAVES_NOT
+    result = simulate(ball(model("BALL", flags), "rk4"), until=0.2)
+    assert result.error_estimate is None
+    assert "`ball` cannot be repeated" in result.info["error_estimate"]
+    flags = SAVES_NOT if version == 3 else NO_STEPS[version]
+    d = Diagram("sampler", step=0.07, solver="rk4")
+    d.add(Fmu(model("SAMPLER", flags), inputs=["u"], outputs=["y"]), name="fmu")
+    d.add(Integrator(1.0), name="x")
+    d.connect(d["x"], d["x"])
+    d.connect(d["x"], d["fmu"]["u"])
+    result = simulate(d, until=1.4)
+    assert result.error_estimate is None
+    assert "its events" in result.info["error_estimate"]
 
 
 # -- runs
@@ -573,7 +729,5 @@ def test_options_of_co_simulation_are_refused(model):
         Fmu(path, period=0.1)
     with pytest.raises(DiagramError, match="`substeps` is an option of co-simulation"):
         Fmu(path, substeps=2)
-    with pytest.raises(DiagramError, match="isolate=True"):
-        Fmu(path, isolate=True)
     with pytest.raises(FmuError, match=r"does not support co-simulation.*kind='me'"):
         Fmu(path, kind="cs")

@@ -123,7 +123,7 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
         """Return the records of a variable, one for each of its values."""
         otherwise = contract.HOST_INT64 if self.is_fmi3 else contract.HOST_INTEGER
         kind = HOST_TYPES.get(scalar.fmi_type, otherwise)  # otherwise an enumeration
-        if is_port and scalar.clocks:
+        if is_port and (scalar.clocks or scalar.fmi_type == "Clock"):
             kind |= contract.HOST_CLOCKED
         elif is_input and self._is_discrete(scalar):
             kind |= contract.HOST_DISCRETE

@@ -37,6 +37,7 @@ HOST_TYPES = {
     "UInt32": contract.HOST_UINT32,
     "Int64": contract.HOST_INT64,
     "UInt64": contract.HOST_UINT64,
+    "Clock": contract.HOST_CLOCK,
 }
 """Numbers of the types in a plan; that of an enumeration depends on the version of FMI."""
 LARGEST_ARRAY = 1 << 20

@@ -29,6 +29,8 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
     """A co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
+    builtin = ""
+    """Path of a library within the engine."""
     has_internal_solver = shows_parameters = True
     export_blocker = EXPORT_BLOCKER
 
@@ -185,8 +187,12 @@ class AttachedFmu:
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
         self.library, self.instance, self.number = library(), instance, number
         archive = block.description.archive
-        binary = find_binary(archive, block.flags.modelIdentifier)
         self.portable = block.can_serialize
+        self.folder: Folder | None = None
+        if block.builtin:
+            self._attach(block, Path(block.builtin))
+            return
+        binary = find_binary(archive, block.flags.modelIdentifier)
         self.folder = Folder.acquire(archive)
         require_single_instance(block.flags, self.folder, block.external_name)
         try:
@@ -207,7 +213,7 @@ class AttachedFmu:
         ]
         data = [value for some in binaries.values() for value in some]
         names = block.value_names if block.is_fmi3 else []
-        resources = self.folder.path / "resources"
+        resources = (self.folder.path if self.folder else Path("/")) / "resources"
         source = contract.bl_fmu_source(
             file=block.description.archive.path.name.encode(),
             library=str(binary).encode(),
@@ -259,7 +265,8 @@ class AttachedFmu:
 
     def close(self) -> None:
         """Delete the unpacked folder if no other block uses the file."""
-        self.folder.release()
+        if self.folder:
+            self.folder.release()
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.instance.handle)

@@ -90,8 +90,8 @@ class Scalar:
 
     @property
     def can_be_port(self) -> bool:
-        """Whether a signal can hold it: it is a number, or a string or binary that is no array."""
-        return self.is_number or (self.type in _TEXTS and not self.shape)
+        """Whether a signal can hold it: it is a number, or a single string or binary."""
+        return self.is_number or (self.type in _TEXTS and self.size == 1)
 
     @property
     def size(self) -> int:

@@ -98,10 +98,10 @@ class CanBus(EngineFmu):
 
 
 def _name_nodes(nodes: int | Sequence[str]) -> list[str]:
-    if isinstance(nodes, bool) or not isinstance(nodes, int):
-        names = [nodes] if isinstance(nodes, str) else list(nodes)
-    else:
+    if isinstance(nodes, int):
         names = [f"node{k + 1}" for k in range(min(nodes, _LARGEST_NODES + 1))]
+    else:
+        names = [nodes] if isinstance(nodes, str) else list(nodes)
     wrong = [name for name in names if not (isinstance(name, str) and name.isidentifier())]
     if wrong:
         raise DiagramError(f"a node of a CAN bus is named by an identifier, not {wrong[0]!r}.")

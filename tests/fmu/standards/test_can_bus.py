@@ -80,11 +80,16 @@ def head(frame, last):
 
 def classical(frame):
     """Number of bits from the start to the end of a frame, without the intermission."""
+    return len(stuff(unstuffed(frame))) + 1 + 2 + 7
+
+
+def unstuffed(frame):
+    """The bits from the start of a frame to the end of its CRC."""
     remote = int(frame.remote)
     data = "" if frame.remote else "".join(f"{byte:08b}" for byte in frame.data)
     reserved = "00" if frame.extended else "0"
     bits = f"{head(frame, remote)}{reserved}{len(frame.data):04b}{data}"
-    return len(stuff(bits + divide(bits, 0x4599, 15))) + 1 + 2 + 7
+    return bits + divide(bits, 0x4599, 15)
 
 
 def flexible(frame):
@@ -128,6 +133,11 @@ def some_frames():
     dice = random.Random(5)
     yield CanTransmit(0x7FF, b"\xff" * 8)
     yield CanTransmit(0x123, b"\x12\x34", remote=True)
+    yield next(  # a bit is stuffed after the last one of the CRC
+        frame
+        for frame in map(CanTransmit, range(1 << 11))
+        if len(stuff(unstuffed(frame))) == len(stuff(unstuffed(frame)[:-1])) + 2
+    )
     for _ in range(8):
         extended = dice.random() < 0.5
         identifier = dice.randrange(1 << (29 if extended else 11))

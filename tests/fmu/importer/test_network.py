@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from node import make_node
@@ -12,9 +14,9 @@ from biella.blocks import Constant, Pulse
 pytestmark = pytest.mark.engine
 
 STEP = 0.01
-SENDS = {"period": 0.025, "offset": 0.005, "value": 7.0, "message": b"abc"}
+SENDS: dict[str, Any] = {"period": 0.025, "offset": 0.005, "value": 7.0, "message": b"abc"}
 DUE = [0.005, 0.03, 0.055, 0.08]
-ANSWERS = {"answers": -1, "message": b"xy"}
+ANSWERS: dict[str, Any] = {"answers": -1, "message": b"xy"}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""CAN operations of FMI-LS-BUS: the bytes of its binary variables ``Tx_Data`` and ``Rx_Data``.
+"""CAN of FMI-LS-BUS: a bus, and the bytes of its binary variables ``Tx_Data`` and ``Rx_Data``.
 
 Operations follow each other without gaps. Numbers are little-endian. Each begins with its code and
 its length in bytes, both of 4 bytes, where the length includes these 8 bytes. Version 1.0.0 of the
@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ..errors import FmuError
+from .standards._can_bus import CanBus
 
 __all__ = [
     "ArbitrationLost",
     "BusError",
+    "CanBus",
     "CanFdTransmit",
     "CanTransmit",
     "CanXlTransmit",

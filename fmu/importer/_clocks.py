@@ -43,8 +43,9 @@ class Clock:
     @property
     def kind(self) -> int | None:
         """How the engine treats it; None: it is not activated, or not looked at."""
-        if self.causality == "output":
-            return contract.HOST_CLOCK_OUTPUT if self.variability == "triggered" else None
+        if self.variability == "triggered" and self.causality in ("input", "output"):
+            is_input = self.causality == "input"
+            return contract.HOST_CLOCK_TRIGGERED if is_input else contract.HOST_CLOCK_OUTPUT
         if self.causality != "input" or self.variability not in _TIMED:
             return None
         if self.variability == "constant":

@@ -29,6 +29,8 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
     """A co-simulation FMU whose binary the engine calls directly; made by `Fmu`."""
 
     kernel = "fmu2"
+    builtin = ""
+    """Path of a library within the engine."""
     has_internal_solver = shows_parameters = True
     export_blocker = EXPORT_BLOCKER
 
@@ -124,7 +126,7 @@ class EngineFmu(TerminalBlock, NativeBlock, ExternalBlock):
         """Return the records of a variable, one for each of its values."""
         otherwise = contract.HOST_INT64 if self.is_fmi3 else contract.HOST_INTEGER
         kind = HOST_TYPES.get(scalar.fmi_type, otherwise)  # otherwise an enumeration
-        if is_port and scalar.clocks:
+        if is_port and (scalar.clocks or scalar.fmi_type == "Clock"):
             kind |= contract.HOST_CLOCKED
         elif is_input and self._is_discrete(scalar):
             kind |= contract.HOST_DISCRETE
@@ -186,8 +188,12 @@ class AttachedFmu:
     def __init__(self, block: EngineFmu, instance: Instance, number: int) -> None:
         self.library, self.instance, self.number = library(), instance, number
         archive = block.description.archive
-        binary = find_binary(archive, block.flags.modelIdentifier)
         self.portable = block.can_serialize
+        self.folder: Folder | None = None
+        if block.builtin:
+            self._attach(block, Path(block.builtin))
+            return
+        binary = find_binary(archive, block.flags.modelIdentifier)
         self.folder = Folder.acquire(archive)
         if not instance.is_shadow:  # which makes no instance of the FMU
             require_single_instance(block.flags, self.folder, block.external_name)
@@ -209,7 +215,7 @@ class AttachedFmu:
         ]
         data = [value for some in binaries.values() for value in some]
         names = block.value_names if block.is_fmi3 else []
-        resources = self.folder.path / "resources"
+        resources = (self.folder.path if self.folder else Path("/")) / "resources"
         source = contract.bl_fmu_source(
             file=block.description.archive.path.name.encode(),
             library=str(binary).encode(),
@@ -261,7 +267,8 @@ class AttachedFmu:
 
     def close(self) -> None:
         """Delete the unpacked folder if no other block uses the file."""
-        self.folder.release()
+        if self.folder:
+            self.folder.release()
 
     def _message(self) -> str:
         text: bytes = self.library.bl_message(self.instance.handle)

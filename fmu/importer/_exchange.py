@@ -51,7 +51,9 @@ class ExchangeFmu(EngineFmu):
         return f"fmu{3 if self.is_fmi3 else 2}_exchange{'_steps' * steps}"
 
     def _clocks(self) -> list[Clock]:
-        return active_clocks(self.description.clocks.values(), self.description.archive.path.name)
+        clocks = self.description.clocks.values()
+        found = [clock for clock in clocks if clock.kind != contract.HOST_CLOCK_TRIGGERED]
+        return active_clocks(found, self.description.archive.path.name)
 
     def _rate(self) -> Rate:
         return CONTINUOUS

@@ -136,7 +136,7 @@ def Fmu(
         check_runnable(description)
     activates = backend == "engine" and (exchanges or options.event_mode)
     interface, input_values = choose_interface(
-        description, inputs, outputs, parameters or {}, activates
+        description, inputs, outputs, parameters or {}, activates, activates and not exchanges
     )
     interface = override_feedthrough(interface, description, feedthrough)
     block: AbstractBlock

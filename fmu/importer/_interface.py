@@ -19,9 +19,11 @@ import numpy as np
 from ...blocks.core._ports import Parameter, Port, parameter
 from ...blocks.core._units import BASE_UNITS, Unit, UnitError, parse_unit
 from ...errors import BiellaWarning, DiagramError, FmuError, name_list, suggest
+from ...scheduler.engine._library import contract
 from ._archive import Archive, find_binary
 from ._clocks import Clock, active_clocks, list_clocks
 from ._variables import (
+    BOOLEAN,
     LARGEST_ARRAY,
     REAL,
     STRING,
@@ -467,6 +469,8 @@ class Interface:
                 for scalar in output.scalars:
                     if scalar.causality in _FREE_OF_INPUTS or scalar.variability == "constant":
                         continue
+                    if _is_transferred(description, input_.first):
+                        continue
                     needs = description.dependencies.get(scalar.alias or scalar.name)
                     if needs is None or needs & names:
                         pairs.append((output.name, input_.name))
@@ -485,36 +489,43 @@ def choose_interface(
     outputs: Sequence[str] | None,
     given: Mapping[str, Any],
     activates: bool = False,
+    shows_clocks: bool = False,
 ) -> tuple[Interface, dict[str, list[float]]]:
     """Return what a block shows, and the values given for inputs.
 
-    `activates`: whether clocks of the FMU are activated.
+    `activates`: whether clocks of the FMU are activated; `shows_clocks`: whether they are ports.
 
     Raises
     ------
     FmuError
         If a name is not in the FMU, or a variable cannot be what it is named for.
     """
-    scalars = description.scalars
+    clocks = _clock_ports(description) if shows_clocks else {}
+    scalars = {**description.scalars, **clocks}
     plain = {s.name for s in scalars.values()}
     label = description.archive.path.name
     usable = [s for s in scalars.values() if s.can_be_port and not s.alias]
     taken_inputs = [s for s in usable if s.causality == "input"]
     shown = [s for s in usable if s.causality == "output"]
+    by_default = [s for s in shown if s.name not in clocks or _is_shown(description, s.name)]
     all_inputs = group_elements(taken_inputs, plain)
     all_outputs = group_elements(shown, plain)
-    _reject_others(description, [*(inputs or ()), *(outputs or ()), *given])
+    chosen_names = [*(inputs or ()), *(outputs or ())]
+    _reject_others(description, [*(n for n in chosen_names if n not in clocks), *given])
     chosen_in = all_inputs if inputs is None else _pick(label, "input", inputs, all_inputs, scalars)
     chosen_out = (
-        all_outputs
+        group_elements(by_default, plain)
         if outputs is None
         else _pick(label, "output", outputs, all_outputs, scalars, others=True)
     )
     active = {c.name for c in active_clocks(description.clocks.values(), label)}
     active = active if activates else set()
-    _reject_clocked(description, [*chosen_in, *chosen_out], active)
+    triggered = contract.HOST_CLOCK_TRIGGERED
+    active -= {c.name for c in description.clocks.values() if c.kind == triggered}
+    active |= {group.name for group in chosen_in}
+    _reject_clocked(description, [*chosen_in, *chosen_out], active, activates, shows_clocks)
     _reject_repeated(label, chosen_in)
-    _warn_of_left_out(description, inputs is None, outputs is None, active)
+    _warn_of_left_out(description, inputs is None, outputs is None, active | set(clocks))
     numbers = [
         s
         for s in usable
@@ -566,30 +577,78 @@ def choose_interface(
     ), input_values
 
 
-def _reject_clocked(description: Description, groups: Sequence[Group], active: set[str]) -> None:
-    """Reject ports whose clocks are never activated, and clocked strings."""
+def _reject_clocked(
+    description: Description,
+    groups: Sequence[Group],
+    active: set[str],
+    activates: bool,
+    shows_clocks: bool,
+) -> None:
+    """Reject ports whose clocks are never activated."""
     label = description.archive.path.name
     scalars = [s for group in groups for s in group.scalars if s.clocks]
     stuck = [s for s in scalars if not active & set(s.clocks)]
     if stuck:
         name, clock = stuck[0].name, stuck[0].clocks[0]
-        triggered = getattr(description.clocks.get(clock), "variability", "") == "triggered"
-        reason = (
-            "which has to be triggered from outside, and that is not supported"
-            if triggered
-            else "and clocks are activated only in event mode, by the engine"
-        )
+        if not activates:
+            reason = "and clocks are activated only in event mode, by the engine"
+        elif clock in _clock_ports(description) and shows_clocks:
+            reason = (
+                f"which has to be triggered from outside and is not among inputs=[…]: add `{clock}`"
+            )
+        else:
+            reason = "and triggered input clocks are not activated in model exchange"
         raise FmuError(
             f"`{name}` of {label} is activated by the clock `{clock}`, {reason}: its value would "
             f"never change. To run the FMU without its {len(stuck)} ports of that kind, choose "
             f"others with inputs=[…] and outputs=[…]."
         )
-    for scalar in scalars:
-        if not scalar.is_number:
-            raise FmuError(
-                f"`{scalar.name}` of {label} is a clocked {scalar.fmi_type}, which cannot be a "
-                f"port: choose others with inputs=[…] and outputs=[…]."
-            )
+
+
+def _clock_ports(description: Description) -> dict[str, Scalar]:
+    """Return the clocks that can be ports, by name: of kind boolean.
+
+    Triggered input clocks are inputs; all others that the engine handles are outputs.
+    """
+    ports = {}
+    for clock in description.clocks.values():
+        if clock.kind is None:
+            continue
+        is_input = clock.kind == contract.HOST_CLOCK_TRIGGERED
+        causality = "input" if is_input else "output"
+        doc = "activates the clock" if is_input else "whether the clock has been active"
+        ports[clock.name] = Scalar(
+            clock.name, clock.reference, BOOLEAN, "Clock", causality, "discrete", None,
+            "0" if is_input else None, None, doc,
+        )  # fmt: skip
+    return ports
+
+
+def _is_shown(description: Description, name: str) -> bool:
+    """Whether an output that is a clock is a port by default.
+
+    Clocks based on time are only if they are the sending clock of a bus terminal.
+    """
+    if description.clocks[name].variability == "triggered":
+        return True
+    from ..standards._terminals import read_terminals
+
+    return any(
+        member.variable == name and member.name == "Tx_Clock"
+        for top in read_terminals(description.archive)
+        for _, terminal in top.walk()
+        for member in terminal.members
+    )
+
+
+def _is_transferred(description: Description, scalar: Scalar) -> bool:
+    """Whether an input is a triggered clock, or only such clocks activate it.
+
+    The FMU receives it in the event of a step, not when its outputs are evaluated.
+    """
+    clocks = description.clocks
+    kinds = {clocks[name].kind for name in scalar.clocks if name in clocks}
+    return scalar.fmi_type == "Clock" or kinds == {contract.HOST_CLOCK_TRIGGERED}
 
 
 def _reject_repeated(label: str, groups: Sequence[Group]) -> None:

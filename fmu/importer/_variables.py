@@ -37,6 +37,7 @@ HOST_TYPES = {
     "UInt32": contract.HOST_UINT32,
     "Int64": contract.HOST_INT64,
     "UInt64": contract.HOST_UINT64,
+    "Clock": contract.HOST_CLOCK,
 }
 """Numbers of the types in a plan; that of an enumeration depends on the version of FMI."""
 LARGEST_ARRAY = 1 << 20
@@ -89,8 +90,8 @@ class Scalar:
 
     @property
     def can_be_port(self) -> bool:
-        """Whether a signal can hold it: it is a number, or a string or binary that is no array."""
-        return self.is_number or (self.type in _TEXTS and not self.shape)
+        """Whether a signal can hold it: it is a number, or a single string or binary."""
+        return self.is_number or (self.type in _TEXTS and self.size == 1)
 
     @property
     def size(self) -> int:

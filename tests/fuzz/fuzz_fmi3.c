@@ -1,7 +1,7 @@
-/* Fuzzes sequences of FMI 3.0 calls on up to five instances of four plans, with odd arguments.
+/* Fuzzes sequences of FMI 3.0 calls on up to six instances of five plans, with odd arguments.
  *
- * An input is a script, as in fuzz_fmi2.c. Instances 1 and 4 use event mode and early return; instance 4 has located events,
- * instance 2 arrays. */
+ * An input is a script, as in fuzz_fmi2.c. Instances 1, 4 and 5 use event mode and early return; instance 4 has located events,
+ * instance 2 arrays, instance 5 clocks. Intermediate updates take their choices from the script, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,10 @@
 #include "fmu/fmi3.h"
 #include "fuzz.h"
 
-enum { INSTANCES = 5, PLANS = 4, STATES = 4, LARGEST_COUNT = 6, LARGEST_VALUES = 24, CALLS = 24, LARGEST_SCRIPT = 256 };
+enum { INSTANCES = 6, PLANS = 5, STATES = 4, LARGEST_COUNT = 6, LARGEST_VALUES = 24, CALLS = 24, LARGEST_SCRIPT = 256 };
+enum { CLOCKED = 5, LARGEST_CLOCKS = 3, REFERENCES = 48 };
+/* Words from here on are calls of clocks: of the instance with clocks, or, from REFUSED_CLOCK_CALLS on, of any one. */
+enum { CLOCK_CALLS = CALLS * INSTANCES, REFUSED_CLOCK_CALLS = 232 };
 
 int fuzz_accepted;
 
@@ -26,6 +29,7 @@ typedef struct {
     int owners[STATES]; /* the instance whose plan a state belongs to */
     fmi3Byte *bytes;    /* a serialized state */
     size_t byte_count;
+    int stepping; /* the instance in whose fmi3DoStep an intermediate update is */
 } script;
 
 static uint8_t next(script *s) { return s->at < s->end ? *s->at++ : 0; }
@@ -52,7 +56,7 @@ static void hear(fmi3InstanceEnvironment environment, fmi3Status status, fmi3Str
 
 static const plan_info *load_plans(void) {
     static plan_info plans[PLANS];
-    static const char *const NAMES[PLANS] = {"boundary", "arrays", "moving", "switching"};
+    static const char *const NAMES[PLANS] = {"boundary", "arrays", "moving", "switching", "clocked"};
     if (plans[0].token[0]) return plans;
     const char *folder = getenv("FUZZ_PLANS");
     for (int k = 0; k < PLANS; k++) {
@@ -75,6 +79,10 @@ static const plan_info *load_plans(void) {
 
 static int plan_of(int instance) { return instance == 0 ? 0 : instance - 1; } /* the first two share one */
 
+static void intermediate_update(fmi3InstanceEnvironment environment, fmi3Float64 time, fmi3Boolean can_set,
+                                fmi3Boolean can_get, fmi3Boolean finished, fmi3Boolean can_return,
+                                fmi3Boolean *requested, fmi3Float64 *return_time);
+
 static void instantiate(script *s, int n) {
     const plan_info *plan = &load_plans()[plan_of(n)];
     const uint8_t oddity = next(s);
@@ -88,10 +96,11 @@ static void instantiate(script *s, int n) {
     if (oddity == 10 &&
         fmi3InstantiateScheduledExecution(name, token, location, false, true, NULL, logger, NULL, NULL, NULL))
         abort();
-    const int uses_events = (n == 1 || n == 4) != (oddity == 11);
-    s->instances[n] =
-        fmi3InstantiateCoSimulation(name, token, location, oddity & 1, oddity != 12, uses_events,
-                                    uses_events != (oddity == 13), required, oddity == 14, NULL, logger, NULL);
+    const int uses_events = (n == 1 || n == 4 || n == CLOCKED) != (oddity == 11);
+    s->instances[n] = fmi3InstantiateCoSimulation(name, token, location, oddity & 1, oddity != 12, uses_events,
+                                                  uses_events != (oddity == 13), required, oddity == 14, s, logger,
+                                                  oddity & 16 ? intermediate_update : NULL);
+    if (s->instances[n] && n == CLOCKED && !uses_events) abort();
     s->steps[n] = 0.0;
     if (s->instances[n]) fuzz_accepted = 1;
 }
@@ -112,8 +121,8 @@ static void get_and_set(script *s, fmi3Instance c, int call) {
     const uint8_t shape = next(s);
     const size_t count = shape % (LARGEST_COUNT + 1), value_count = shape & 128 ? next(s) % LARGEST_VALUES : count;
     for (size_t k = 0; k < count; k++) {
-        references[k] = next(s) % 48u;
-        if (references[k] == 47) references[k] = 4294967295u;
+        references[k] = next(s) % REFERENCES;
+        if (references[k] == REFERENCES - 1) references[k] = 4294967295u;
     }
     double *reals = malloc((value_count + 1) * sizeof *reals);
     int64_t *integers = malloc((value_count + 1) * sizeof *integers);
@@ -139,8 +148,39 @@ static void get_and_set(script *s, fmi3Instance c, int call) {
     free(booleans);
 }
 
+/* Values are read and set; calls that are not allowed there must be refused; the step may end early. */
+static void intermediate_update(fmi3InstanceEnvironment environment, fmi3Float64 time, fmi3Boolean can_set,
+                                fmi3Boolean can_get, fmi3Boolean finished, fmi3Boolean can_return,
+                                fmi3Boolean *requested, fmi3Float64 *return_time) {
+    script *s = environment;
+    const int n = s->stepping;
+    const fmi3Instance c = s->instances[n];
+    const uint8_t how = next(s);
+    if (!can_get || !finished || !isfinite(time) || *requested || (!can_set && can_return)) abort();
+    if (how & 1) get_and_set(s, c, next(s) % 3);
+    if (how & 2) get_and_set(s, c, 3 + next(s) % 3);
+    if (how & 4) {
+        const fmi3ValueReference reference = next(s) % REFERENCES;
+        const fmi3Int32 order = 1;
+        fmi3Float64 value = 0.0;
+        fmi3GetOutputDerivatives(c, &reference, 1, &order, &value, 1);
+    }
+    if (how & 8) {
+        fmi3Boolean flag = false, ends = false, early = false;
+        fmi3Float64 reached = 0.0;
+        fmi3FMUState state = NULL;
+        fmi3FreeInstance(c); /* refused: the instance is used below */
+        if (fmi3DoStep(c, time, 1e-3, true, &flag, &ends, &early, &reached) == fmi3OK ||
+            fmi3GetFMUState(c, &state) == fmi3OK || fmi3Reset(c) == fmi3OK || fmi3Terminate(c) == fmi3OK ||
+            fmi3EnterEventMode(c) == fmi3OK)
+            abort();
+    }
+    *requested = (how & 16) != 0;
+    if (how & 32) *return_time = how & 64 ? next_real(s) : time + 1e-3 * (next(s) % 4);
+}
+
 static void ask_for_time(script *s, int n) {
-    for (fmi3ValueReference reference = 0; reference < 48; reference++) {
+    for (fmi3ValueReference reference = 0; reference < REFERENCES; reference++) {
         double now = 0.0;
         if (fmi3SetFloat64(s->instances[n], &reference, 1, &now, 1) == fmi3OK) return; /* of an input: not time */
     }
@@ -158,6 +198,7 @@ static void do_step(script *s, int n) {
     fmi3Boolean event = false, ends = false, early = false;
     fmi3Float64 reached = NAN;
     const int is_null = how == 252;
+    s->stepping = n;
     if (fmi3DoStep(s->instances[n], now, size, how & 1, is_null ? NULL : &event, &ends, &early, &reached) != fmi3OK)
         return;
     const double slack = 1e-8 + 1e-15 * fabs(now + size);
@@ -222,8 +263,8 @@ static void ask_for_derivatives(script *s, fmi3Instance c) {
     fmi3Int32 orders[4];
     fmi3Float64 seeds[LARGEST_VALUES], results[LARGEST_VALUES];
     for (int k = 0; k < 4; k++) {
-        unknowns[k] = next(s) % 48u;
-        knowns[k] = next(s) % 48u;
+        unknowns[k] = next(s) % REFERENCES;
+        knowns[k] = next(s) % REFERENCES;
         orders[k] = shape & 64 ? 1 : next(s);
     }
     const size_t result_count = next(s) % LARGEST_VALUES, seed_count = next(s) % LARGEST_VALUES;
@@ -239,17 +280,19 @@ static void ask_for_derivatives(script *s, fmi3Instance c) {
     }
 }
 
-static void update(script *s, fmi3Instance c) {
+static fmi3Status update(script *s, fmi3Instance c) {
     fmi3Boolean flags[5] = {false};
     fmi3Float64 time = 0.0;
-    if (fmi3UpdateDiscreteStates(c, next(s) == 255 ? NULL : &flags[0], &flags[1], &flags[2], &flags[3], &flags[4],
-                                 &time) == fmi3OK &&
-        flags[0])
-        abort(); /* one update is enough */
+    const fmi3Status status = fmi3UpdateDiscreteStates(c, next(s) == 255 ? NULL : &flags[0], &flags[1], &flags[2],
+                                                       &flags[3], &flags[4], &time);
+    if (status == fmi3OK && flags[0]) abort(); /* one update is enough */
+    return status;
 }
 
 /* Never OK from something not done. */
-static void ask_what_is_not_offered(script *s, fmi3Instance c) {
+static void ask_what_is_not_offered(script *s, int n) {
+    const fmi3Instance c = s->instances[n];
+    const int has_clocks = n == CLOCKED;
     size_t count = 0;
     const fmi3ValueReference reference = next(s);
     fmi3Boolean flag = false;
@@ -264,12 +307,13 @@ static void ask_what_is_not_offered(script *s, fmi3Instance c) {
         fmi3EnterContinuousTimeMode(c) == fmi3OK || fmi3SetTime(c, value) == fmi3OK ||
         fmi3CompletedIntegratorStep(c, true, &flag, &flag) == fmi3OK ||
         fmi3GetNumberOfContinuousStates(c, &count) == fmi3OK ||
-        fmi3GetShiftFraction(c, &reference, 1, &whole, &whole) == fmi3OK ||
+        (!has_clocks && fmi3GetShiftFraction(c, &reference, 1, &whole, &whole) == fmi3OK) ||
         fmi3ActivateModelPartition(c, reference, value) == fmi3OK)
         abort();
     if (fmi3GetFloat32(c, &reference, 1, &single, 1) == fmi3OK ||
         fmi3GetUInt64(c, &reference, 1, &whole, 1) == fmi3OK || fmi3GetString(c, &reference, 1, &text, 1) == fmi3OK ||
-        fmi3GetClock(c, &reference, 1, &clock) == fmi3OK || fmi3SetClock(c, &reference, 1, &clock) == fmi3OK ||
+        (!has_clocks && fmi3GetClock(c, &reference, 1, &clock) == fmi3OK) ||
+        (!has_clocks && fmi3SetClock(c, &reference, 1, &clock) == fmi3OK) ||
         fmi3SetString(c, &reference, 1, &text, 1) == fmi3OK)
         abort();
 }
@@ -280,11 +324,76 @@ static void set_logging(script *s, fmi3Instance c) {
     fmi3SetDebugLogging(c, how & 1, how >> 1 & 3, how >> 3 & 1 ? NULL : CATEGORIES);
 }
 
+/* Takes a tick as an importing tool does: every clock that ticks is activated. */
+static void take_tick(script *s, fmi3Instance c) {
+    static const fmi3Clock ON[1] = {true};
+    fmi3Clock active = false;
+    fmi3EnterEventMode(c);
+    for (fmi3ValueReference k = 0; k < REFERENCES; k++)
+        if (fmi3SetClock(c, &k, 1, ON) == fmi3OK && (fmi3GetClock(c, &k, 1, &active) != fmi3OK || !active)) abort();
+    const fmi3Status status = update(s, c);
+    for (fmi3ValueReference k = 0; k < REFERENCES && status == fmi3OK; k++)
+        if (fmi3GetClock(c, &k, 1, &active) == fmi3OK && active) abort();
+    fmi3EnterStepMode(c);
+}
+
+/* Clocks, intervals and shifts. Values lie at the very end of their memory. */
+static void use_clocks(script *s, fmi3Instance c, int call, int has_clocks) {
+    const uint8_t shape = next(s);
+    const size_t count = shape % (LARGEST_CLOCKS + 1);
+    fmi3ValueReference references[LARGEST_CLOCKS];
+    for (size_t k = 0; k < count; k++) references[k] = next(s) % REFERENCES;
+    const fmi3ValueReference *r = shape == 255 ? NULL : references;
+    unsigned char *flags = malloc(count + 1);
+    double *times = malloc((count + 1) * sizeof *times);
+    fmi3UInt64 *counters = malloc((count + 1) * sizeof *counters), resolutions[LARGEST_CLOCKS];
+    fmi3IntervalQualifier *qualifiers = malloc((count + 1) * sizeof *qualifiers);
+    if (!flags || !times || !counters || !qualifiers) abort();
+    for (size_t k = 0; k < count; k++) {
+        flags[k] = call == 0 ? next(s) : 0;
+        times[k] = 1e-3;
+        counters[k] = resolutions[k] = 1;
+    }
+    double *t = shape == 254 ? NULL : times;
+    fmi3UInt64 *n = shape == 254 ? NULL : counters;
+    fmi3Status status = fmi3Error;
+    switch (call) {
+        case 0: status = fmi3SetClock(c, r, count, shape == 254 ? NULL : (const fmi3Clock *)flags); break;
+        case 1: status = fmi3GetClock(c, r, count, shape == 254 ? NULL : (fmi3Clock *)flags); break;
+        case 2: status = fmi3GetIntervalDecimal(c, r, count, t, qualifiers); break;
+        case 3: status = fmi3GetShiftDecimal(c, r, count, t); break;
+        case 4: status = fmi3GetIntervalFraction(c, r, count, n, resolutions, qualifiers); break;
+        case 5: status = fmi3GetShiftFraction(c, r, count, n, resolutions); break;
+        default:
+            if (fmi3SetIntervalDecimal(c, r, count, t) == fmi3OK || fmi3SetShiftDecimal(c, r, count, t) == fmi3OK ||
+                fmi3SetIntervalFraction(c, r, count, n, resolutions) == fmi3OK ||
+                fmi3SetShiftFraction(c, r, count, n, resolutions) == fmi3OK)
+                abort();
+            break;
+    }
+    if (status == fmi3OK && !has_clocks && (call > 1 || count > 0)) abort();
+    for (size_t k = 0; k < count && status == fmi3OK; k++) {
+        if (call > 1 && (!(times[k] >= 0.0) || resolutions[k] == 0)) abort();
+        if ((call == 2 || call == 4) && (!(times[k] > 0.0) || counters[k] == 0)) abort();
+    }
+    free(flags);
+    free(times);
+    free(counters);
+    free(qualifiers);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     script s = {.at = data, .end = data + (size < LARGEST_SCRIPT ? size : LARGEST_SCRIPT)};
     while (s.at < s.end) {
         const uint8_t word = next(&s);
-        const int n = word / CALLS % INSTANCES, call = word % CALLS;
+        if (word >= CLOCK_CALLS) {
+            const int is_any = word >= REFUSED_CLOCK_CALLS, owner = is_any ? word % INSTANCES : CLOCKED;
+            const int kind = (word - CLOCK_CALLS) % 8;
+            if (kind == 7) take_tick(&s, s.instances[owner]);
+            else use_clocks(&s, s.instances[owner], kind, owner == CLOCKED);
+            continue;
+        }
+        const int n = word / CALLS, call = word % CALLS;
         const fmi3Instance c = s.instances[n]; /* may be NULL: every function takes that */
         switch (call) {
             case 0: instantiate(&s, n); break;
@@ -298,7 +407,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             case 8:
                 if (fmi3Reset(c) == fmi3OK) s.steps[n] = 0.0;
                 break;
-            case 9: ask_what_is_not_offered(&s, c); break;
+            case 9: ask_what_is_not_offered(&s, n); break;
             case 10: set_logging(&s, c); break;
             case 11: do_step(&s, n); break;
             case 18: use_state(&s, n, 0); break;

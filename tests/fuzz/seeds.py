@@ -1120,11 +1120,17 @@ def main() -> None:
         f"corpus/exchange/seed-{name}": seeds_exchange.write_script(calls)
         for name, calls in seeds_exchange.scripts()
     }
+    files |= {
+        f"corpus/exchange/seed-{name}": seeds_exchange.write_clocked_script(clocked)
+        for name, clocked in seeds_exchange.clocked_scripts()
+    }
     for name, diagram in (
         ("exchange", switching("rk4")),
         ("exchange_sampled", switching("dopri5", tolerance=1e-6)),
     ):
         files[f"plans/{name}/plan.bin"] = diagram.compile().with_kind(3).data
+    files["plans/clocked/plan.bin"] = seeds_fmi3.clocked().data
+    files["plans/exchange_clocked/plan.bin"] = seeds_fmi3.clocked().with_kind(3).data
     files["plans/arrays/plan.bin"] = seeds_fmi3.arrays().data
     files["plans/boundary/plan.bin"] = boundary().compile().data
     files["plans/guards/plan.bin"] = guards("held", "reset").compile().data

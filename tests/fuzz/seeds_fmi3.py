@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from biella import Diagram
-from biella.blocks import Selector, StateSpace
+from biella.blocks import (
+    DiscreteIntegrator,
+    Integrator,
+    Relay,
+    Selector,
+    StateSpace,
+    UnitDelay,
+    ZeroOrderHold,
+)
+from biella.fmu.exporter._clocks import find_clock_rates
 from biella.fmu.exporter._variables import choose_local, list_variables
 from biella.scheduler.compile.plan._plan import Plan
 
@@ -16,6 +25,16 @@ CALLS = 24
 INSTANTIATE, FREE, ENTER, EXIT, EVENT_MODE, STEP_MODE, UPDATE, TERMINATE, RESET = range(9)
 REFUSED, LOG, DO_STEP, GET_REAL, GET_INTEGER, GET_BOOLEAN, SET_REAL, SET_INTEGER = range(9, 17)
 SET_BOOLEAN, SAVE, RESTORE, FREE_OR_SERIALIZE, SPOIL_OR_DESERIALIZE, ASK, TIME = range(17, 24)
+
+# Calls of the instance with clocks; the first is word CALLS * INSTANCES.
+CLOCKED, INSTANCES, REFUSED_CALLS = 5, 6, 232
+SET_CLOCK, GET_CLOCK, GET_INTERVAL, GET_SHIFT, GET_INTERVAL_FRACTION = range(100, 105)
+GET_SHIFT_FRACTION, SET_INTERVAL, TICK = range(105, 108)
+# What an instance is made with, and what an intermediate update does.
+WITH_UPDATES = 16
+READ, WRITE, DIFFERENTIATE, WRONG_CALLS, RETURN_EARLY, NAME_TIME, ODD_TIME = (
+    1 << k for k in range(7)
+)
 
 Calls = list[tuple[int, ...]]
 
@@ -32,6 +51,26 @@ def arrays() -> Plan:
     local = choose_local(plan, ["ss.y", "flag.y"])
     found = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
     return plan.with_variables(local, found)
+
+
+def clocked() -> Plan:
+    """A diagram with two rates as clocks, one of them shifted, a state and located events.
+
+    Its variables have the references 0 to 12, time 13, the clocks 14 and 15.
+    """
+    d = Diagram("clocked", step=1e-3)
+    u = d.input("u")
+    held = d.add(ZeroOrderHold(), "held", u=u, period=2e-3)
+    total = d.add(DiscreteIntegrator(), "total", u=held, period=3e-3, offset=1e-3)
+    delayed = d.add(UnitDelay(), "delayed", u=total, period=2e-3)
+    state = d.add(Integrator(), "state")
+    relay = d.add(Relay(on=1e-3, off=-1e-3, high=-3.0, low=3.0), "relay", u=state)
+    d.connect(relay, state)
+    d.output("held", held)
+    d.output("delayed", delayed)
+    d.output("x", state)
+    plan = d.compile()
+    return plan.with_clocks(find_clock_rates(plan))
 
 
 def scripts() -> Iterator[tuple[str, Calls]]:
@@ -65,10 +104,48 @@ def scripts() -> Iterator[tuple[str, Calls]]:
                      (FREE_OR_SERIALIZE, 0, 1, 0)]  # fmt: skip
     odd: Calls = [(INSTANTIATE, 0, k) for k in range(1, 15)]
     yield "odd", [*odd, (FREE, 0), *ready(0), (REFUSED, 0, 0), (LOG, 0, 3), (TIME, 0)]
+    clocks = (0, 14, 15)
+    ask_clocks: Calls = [
+        (call, CLOCKED, 1, k) for call in range(GET_CLOCK, SET_INTERVAL + 1) for k in clocks
+    ]
+    opened: Calls = [(INSTANTIATE, CLOCKED, 0), (ENTER, CLOCKED, 0, 0, 0)]
+    tick, step = (TICK, CLOCKED, 0), (DO_STEP, CLOCKED, 1)
+    run: Calls = [call for _ in range(8) for call in (step, tick)]
+    yield "clocks", [*opened, (EXIT, CLOCKED), tick, *run, (SAVE, CLOCKED, 0), *run,
+                     (RESTORE, CLOCKED, 0), *run]  # fmt: skip
+    yield "intervals", [*opened, *ask_clocks, (EXIT, CLOCKED), *ask_clocks]
+    activate: Calls = [(SET_CLOCK, CLOCKED, 1, k, v) for k in clocks for v in (0, 1, 1, 0)]
+    yield "activations", [*opened, (EXIT, CLOCKED), (UPDATE, CLOCKED, 0), *activate,
+                          *ask_clocks, (STEP_MODE, CLOCKED)]  # fmt: skip
+    yield "missed-ticks", [*opened, (EXIT, CLOCKED), tick, *[(DO_STEP, CLOCKED, 7)] * 2]
+    refused = [(call, (call - SET_CLOCK) % 2, 1, 14, 1) for call in range(SET_CLOCK, TICK + 1)]
+    yield "clocks-odd", [*opened, (SET_CLOCK, CLOCKED, 2, 14, 15, 1, 1), (GET_CLOCK, CLOCKED, 254),
+                         (GET_INTERVAL, CLOCKED, 254), (GET_SHIFT, CLOCKED, 255),
+                         (SET_REAL, CLOCKED, 1, 0, 120), *ready(0), *ready(1),
+                         *refused]  # fmt: skip
+    for n in (2, 3, 4):
+        how = [0, READ, WRITE, DIFFERENTIATE, WRONG_CALLS, RETURN_EARLY,
+               RETURN_EARLY | NAME_TIME, RETURN_EARLY | NAME_TIME | ODD_TIME]  # fmt: skip
+        more = {READ: (0, 1, 3), WRITE: (0, 1, 0, 120), DIFFERENTIATE: (3,), how[6]: (2,),
+                how[7]: (7,)}  # fmt: skip
+        update: Calls = [(DO_STEP, n, 3, k, *more.get(k, ()), 0, 0) for k in how]
+        yield f"updates-{n}", [(INSTANTIATE, n, WITH_UPDATES), *ready(n)[1:], *update]
     ask: Calls = [(ASK, n, 5 + 64 * k, *[1, 0, 1] * 4, 1, 1, 9) for n in (0, 3) for k in range(4)]
     yield "derivatives", [*ready(0)[:2], *ready(3), *ask, (EXIT, 0), *steps, *ask]
 
 
 def write_script(calls: Calls) -> bytes:
     """Return a sequence of calls as fuzz_fmi3.c reads it."""
-    return b"".join(bytes([call + CALLS * n, *rest]) for call, n, *rest in calls)
+
+    def number(call: int, n: int) -> int:
+        if call < CALLS:
+            return call + CALLS * n
+        first = CALLS * INSTANCES if n == CLOCKED else REFUSED_CALLS
+        return next(
+            word
+            for word in range(first, 256)
+            if (word - CALLS * INSTANCES) % 8 == call - SET_CLOCK
+            and (n == CLOCKED or word % INSTANCES == n)
+        )
+
+    return b"".join(bytes([number(call, n), *rest]) for call, n, *rest in calls)

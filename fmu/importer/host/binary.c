@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fmu/importer/host/builtin.h"
 #include "fmu/importer/host/host.h"
 
 #if defined(_WIN32)
@@ -25,6 +26,22 @@ void *bl_fmu_find_function(void *library, const char *name) { return (void)libra
 
 #else
 
+/* Libraries that are tables of functions in this engine, by their path. */
+static const bl_builtin *const BUILTIN[] = {&bl_can_bus};
+
+static const bl_builtin *find_builtin(const void *library, const char *path) {
+    for (size_t k = 0; k < sizeof BUILTIN / sizeof *BUILTIN; k++)
+        if (path ? strcmp(path, BUILTIN[k]->name) == 0 : library == BUILTIN[k]) return BUILTIN[k];
+    return NULL;
+}
+
+static void *find_builtin_function(const bl_builtin *library, const char *name) {
+    void *pointer = NULL;
+    for (const bl_builtin_symbol *s = library->symbols; s->name; s++)
+        if (strcmp(s->name, name) == 0) memcpy(&pointer, &s->function, sizeof pointer);
+    return pointer;
+}
+
 #if defined(_WIN32)
 static void *open_library(const char *path, char *message, size_t message_size) {
     wchar_t wide[4096];
@@ -34,15 +51,13 @@ static void *open_library(const char *path, char *message, size_t message_size) 
     if (!library) snprintf(message, message_size, "Windows error %lu", (unsigned long)GetLastError());
     return library;
 }
-void *bl_fmu_find_function(void *library, const char *name) {
+static void *find_function(void *library, const char *name) {
     const FARPROC found = GetProcAddress(library, name);
     void *pointer = NULL;
     memcpy(&pointer, &found, sizeof pointer);
     return pointer;
 }
-void bl_fmu_unload(void *library) {
-    if (library) FreeLibrary(library);
-}
+static void close_library(void *library) { FreeLibrary(library); }
 #else
 static void *open_library(const char *path, char *message, size_t message_size) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -52,16 +67,24 @@ static void *open_library(const char *path, char *message, size_t message_size) 
     }
     return library;
 }
-void *bl_fmu_find_function(void *library, const char *name) { return dlsym(library, name); }
-void bl_fmu_unload(void *library) {
-    if (library) dlclose(library);
-}
+static void *find_function(void *library, const char *name) { return dlsym(library, name); }
+static void close_library(void *library) { dlclose(library); }
 #endif
+
+void *bl_fmu_find_function(void *library, const char *name) {
+    const bl_builtin *builtin = find_builtin(library, NULL);
+    return builtin ? find_builtin_function(builtin, name) : find_function(library, name);
+}
+
+void bl_fmu_unload(void *library) {
+    if (library && !find_builtin(library, NULL)) close_library(library);
+}
 
 int bl_fmu_load(const bl_fmi *fmi, const char *path, int32_t flags, void **library, void *calls, char *message,
                 size_t message_size) {
     char why[512] = "", name[64];
-    *library = open_library(path, why, sizeof why);
+    const bl_builtin *builtin = find_builtin(NULL, path);
+    *library = builtin ? (void *)(uintptr_t)builtin : open_library(path, why, sizeof why);
     if (!*library) {
         snprintf(message, message_size, "its binary cannot be loaded: %s", why);
         return BL_ERROR_BLOCK;

@@ -8,15 +8,18 @@
 #include "blocks/core/formula/formula.h"
 #include "fmu/fmi3.h"
 
-/* The time that the FMU has reached; of each clock: the time from which its activations are counted, their number since, the interval, the next instant, whether it is
-   active. The values of clocked outputs follow. */
-enum { CLOCK_BASE, CLOCK_COUNT, CLOCK_INTERVAL, CLOCK_NEXT, CLOCK_ACTIVE, CLOCK_STATE };
+/* The time that the FMU has reached; of each clock: the time from which its activations are counted, their number since, the interval,
+   the next instant, whether it is active, and whether it has been in the present step. The values of clocked outputs follow. */
+enum { CLOCK_BASE, CLOCK_COUNT, CLOCK_INTERVAL, CLOCK_NEXT, CLOCK_ACTIVE, CLOCK_SEEN, CLOCK_STATE };
 enum { CLOCKS_REACHED, CLOCKS_HEAD };
 
 typedef struct {
     uint32_t reference;
     int32_t kind, number; /* of its name */
     double interval, shift; /* of the description */
+    bool is_port, is_connected; /* to a clock of another FMU */
+    int32_t port, element;
+    double *given; /* the signal of a port that is an output */
 } fmu_clock;
 
 /* A clocked variable. */
@@ -36,6 +39,7 @@ struct bl_fmu_clocks {
     fmi3GetShiftDecimalTYPE *GetShiftDecimal;
     fmi3SetIntervalDecimalTYPE *SetIntervalDecimal;
     int32_t count, variable_count;
+    bool are_ports;
     fmu_clock *clocks;
     clocked_variable *variables;
     double *state;
@@ -112,11 +116,32 @@ static int open_variable(const bl_block *b, bl_fmu_clocks *c, clocked_variable *
     }
     v->group.in_a_row = 1;
     if (v->is_input) return 1;
+    for (int32_t k = 0; k < count && bl_fmu_is_text(&v->group); k++)
+        if ((v->group.orders[k] = bl_fmu_open_text(b->engine, v->group.type)) < 0) return 0;
     v->held = *held;
     *held += count;
     v->target = b->y + port;
     v->element = element;
     return 1;
+}
+
+/* Finds the ports of clocks. */
+static void find_ports(const bl_block *b, bl_fmu_clocks *c) {
+    const int32_t *record = bl_fmu_input_records(b);
+    for (int side = 0; side < 2; side++) {
+        const int32_t count = side ? b->y_count : b->u_count, *widths = side ? b->y_width : b->u_width;
+        for (int32_t p = 0; p < count; p++)
+            for (int32_t i = 0; i < widths[p]; i++, record += side ? HOST_OUTPUT_FIELDS : HOST_INPUT_FIELDS)
+                for (int32_t k = 0; k < c->count && (record[1] & HOST_TYPE_MASK) == HOST_CLOCK; k++) {
+                    fmu_clock *clock = &c->clocks[k];
+                    const bool is_taken = clock->kind == HOST_CLOCK_TRIGGERED;
+                    if (clock->reference != (uint32_t)record[0] || is_taken != (side == 0)) continue;
+                    clock->is_port = c->are_ports = true;
+                    clock->port = p;
+                    clock->element = i;
+                    clock->given = side ? b->y[p] + i : NULL;
+                }
+    }
 }
 
 int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks) {
@@ -140,8 +165,12 @@ int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks) {
     if (!c->clocks || !c->variables || !c->state) return 0;
     const int32_t *record = integers + 1;
     for (int32_t k = 0; k < c->count; k++, record += HOST_CLOCK_FIELDS)
-        c->clocks[k] = (fmu_clock){(uint32_t)record[0], record[1], c->first_name + k, bl_formula_constant(record + 2),
-                                   bl_formula_constant(record + 4)};
+        c->clocks[k] = (fmu_clock){.reference = (uint32_t)record[0],
+                                   .kind = record[1],
+                                   .number = c->first_name + k,
+                                   .interval = bl_formula_constant(record + 2),
+                                   .shift = bl_formula_constant(record + 4)};
+    find_ports(b, c);
     double *held = state_of(c, c->count);
     for (int32_t k = 0; k < c->variable_count; k++, record += HOST_CLOCKED_FIELDS)
         if (!open_variable(b, c, &c->variables[k], record, &held)) return 0;
@@ -159,12 +188,13 @@ void bl_clocks_close(bl_fmu_clocks *c) {
 }
 
 const char *bl_clocks_find(bl_fmu_clocks *c, void *library) {
-    bool sets = false, gets = false, asks = false, tells = false;
+    bool sets = false, gets = false, asks = false, shifts = false, tells = false;
     for (int32_t k = 0; k < c->count; k++) {
         const int32_t kind = c->clocks[k].kind;
         sets |= kind != HOST_CLOCK_OUTPUT;
         gets |= kind == HOST_CLOCK_OUTPUT;
         asks |= kind >= HOST_CLOCK_ASKED && kind <= HOST_CLOCK_COUNTDOWN;
+        shifts |= kind == HOST_CLOCK_ASKED || kind == HOST_CLOCK_TUNABLE;
         tells |= kind == HOST_CLOCK_SET;
     }
     const struct {
@@ -175,7 +205,7 @@ const char *bl_clocks_find(bl_fmu_clocks *c, void *library) {
         {"fmi3SetClock", &c->SetClock, sets},
         {"fmi3GetClock", &c->GetClock, gets},
         {"fmi3GetIntervalDecimal", &c->GetIntervalDecimal, asks},
-        {"fmi3GetShiftDecimal", &c->GetShiftDecimal, asks},
+        {"fmi3GetShiftDecimal", &c->GetShiftDecimal, shifts},
         {"fmi3SetIntervalDecimal", &c->SetIntervalDecimal, tells},
     };
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
@@ -222,7 +252,8 @@ static int begin_clock(bl_fmu_host *f, const fmu_clock *clock, double *state, do
     memset(state, 0, CLOCK_STATE * sizeof *state);
     state[CLOCK_NEXT] = INFINITY;
     switch (clock->kind) {
-        case HOST_CLOCK_OUTPUT: return BL_OK;
+        case HOST_CLOCK_OUTPUT:
+        case HOST_CLOCK_TRIGGERED: return BL_OK;
         case HOST_CLOCK_CONSTANT: break;
         case HOST_CLOCK_SET:
             status = bl_host_status(f, CLOCK_CALL(f, SetIntervalDecimal, &clock->reference, 1, &interval),
@@ -256,7 +287,9 @@ int bl_clocks_begin(bl_fmu_host *f, double t) {
     for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++) {
         clocked_variable *v = &c->variables[k];
         if (v->is_input) continue;
-        status = f->fmi->get(f, &v->group, t); /* what is held until the first activation: FMI allows it here */
+        /* What is held until the first activation: FMI allows it here. Some FMUs give out binaries only once. */
+        if (bl_fmu_is_text(&v->group)) memset(v->held, 0, (size_t)v->group.count * sizeof *v->held);
+        else status = f->fmi->get(f, &v->group, t);
     }
     return status;
 }
@@ -287,7 +320,7 @@ int bl_clocks_activate(bl_fmu_host *f, double t) {
         if (!is_timed(&c->clocks[k]) || state[CLOCK_ACTIVE] != 0.0 || !(state[CLOCK_NEXT] <= t + slack)) continue;
         references[count] = c->clocks[k].reference;
         values[count++] = fmi3ClockActive;
-        state[CLOCK_ACTIVE] = 1.0;
+        state[CLOCK_ACTIVE] = state[CLOCK_SEEN] = 1.0;
     }
     if (count == 0) return BL_OK;
     for (int32_t k = 0; k < c->variable_count; k++) c->variables[k].group.known = 0;
@@ -301,33 +334,52 @@ static uint64_t active_clocks(const bl_fmu_clocks *c) {
     return active;
 }
 
-static int look_at_outputs(const bl_block *b, bl_fmu_host *f, double t, bool reports) {
+static int look_at_outputs(const bl_block *b, bl_fmu_host *f, double t, bool reports, bool keeps) {
     bl_fmu_clocks *c = f->clocks;
     int status = BL_OK;
     for (int32_t k = 0; k < c->count && status == BL_OK; k++) {
         unsigned char value = 0; /* an FMU may return more than 0 and 1 */
-        if (is_timed(&c->clocks[k])) continue;
+        double *state = state_of(c, k);
+        const bool was_active = state[CLOCK_ACTIVE] != 0.0;
+        if (is_timed(&c->clocks[k]) || (keeps && was_active)) continue;
         status = bl_host_status(f, CLOCK_CALL(f, GetClock, &c->clocks[k].reference, 1, (fmi3Clock *)(void *)&value),
                                 "GetClock", t);
-        state_of(c, k)[CLOCK_ACTIVE] = value ? 1.0 : 0.0;
-        if (value && reports) bl_note_event(b, t, c->first_event + k);
+        state[CLOCK_ACTIVE] = value ? 1.0 : 0.0;
+        if (!value || !reports) continue;
+        if (!was_active) state[CLOCK_SEEN] = 1.0; /* else the outputs of this tick have shown it */
+        bl_note_event(b, t, c->first_event + k);
+    }
+    return status;
+}
+
+int bl_clocks_look(const bl_block *b, bl_fmu_host *f, double t) { return look_at_outputs(b, f, t, true, true); }
+
+int bl_clocks_set_inputs(const bl_block *b, bl_fmu_host *f, double t) {
+    const bl_fmu_clocks *c = f->clocks;
+    const uint64_t active = active_clocks(c);
+    int status = BL_OK;
+    for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++)
+        if (c->variables[k].is_input && c->variables[k].clocks & active)
+            status = bl_fmu_set_group(b, f, &c->variables[k].group, t);
+    return status;
+}
+
+int bl_clocks_get_outputs(bl_fmu_host *f, double t) {
+    const bl_fmu_clocks *c = f->clocks;
+    const uint64_t active = active_clocks(c);
+    int status = BL_OK;
+    for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++) {
+        bl_fmu_group *g = &c->variables[k].group;
+        if (c->variables[k].is_input || !(c->variables[k].clocks & active)) continue;
+        status = bl_fmu_is_text(g) ? bl_fmu_get_texts(f, g, t) : f->fmi->get(f, g, t);
     }
     return status;
 }
 
 int bl_clocks_exchange(const bl_block *b, bl_fmu_host *f, double t, bool reports) {
-    const bl_fmu_clocks *c = f->clocks;
-    int status = BL_OK;
-    uint64_t active = active_clocks(c);
-    for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++)
-        if (c->variables[k].is_input && c->variables[k].clocks & active)
-            status = bl_fmu_set_group(b, f, &c->variables[k].group, t);
-    if (status == BL_OK) status = look_at_outputs(b, f, t, reports);
-    active = active_clocks(c);
-    for (int32_t k = 0; k < c->variable_count && status == BL_OK; k++)
-        if (!c->variables[k].is_input && c->variables[k].clocks & active)
-            status = f->fmi->get(f, &c->variables[k].group, t);
-    return status;
+    int status = bl_clocks_set_inputs(b, f, t);
+    if (status == BL_OK) status = look_at_outputs(b, f, t, reports, false);
+    return status == BL_OK ? bl_clocks_get_outputs(f, t) : status;
 }
 
 /* When a clock is activated again: `was_active` in the update at t. */
@@ -372,7 +424,41 @@ void bl_clocks_show(const bl_fmu_host *f) {
         const clocked_variable *v = &c->variables[k];
         if (!v->is_input) memcpy(*v->target + v->element, v->held, (size_t)v->group.count * sizeof *v->held);
     }
+    for (int32_t k = 0; c->are_ports && k < c->count; k++) {
+        const double *state = state_of(c, k);
+        if (c->clocks[k].given)
+            *c->clocks[k].given = state[CLOCK_SEEN] != 0.0 || state[CLOCK_ACTIVE] != 0.0 ? 1.0 : 0.0;
+    }
 }
+
+void bl_clocks_trigger(const bl_block *b, bl_fmu_host *f, double t) {
+    bl_fmu_clocks *c = f->clocks;
+    for (int32_t k = 0; c && k < c->count; k++) {
+        const fmu_clock *clock = &c->clocks[k];
+        state_of(c, k)[CLOCK_SEEN] = 0.0;
+        if (clock->kind == HOST_CLOCK_TRIGGERED && clock->is_port && !clock->is_connected &&
+            b->u[clock->port][clock->element] != 0.0)
+            bl_clocks_request(f, k, t);
+    }
+}
+
+bool bl_clocks_are_ports(const bl_fmu_host *f) { return f->clocks && f->clocks->are_ports; }
+int32_t bl_clocks_count(const bl_fmu_host *f) { return f->clocks->count; }
+
+const double *bl_clocks_given(const bl_fmu_host *f, int32_t clock) { return f->clocks->clocks[clock].given; }
+
+const double *bl_clocks_taken(const bl_block *b, const bl_fmu_host *f, int32_t clock) {
+    const fmu_clock *c = &f->clocks->clocks[clock];
+    return c->is_port && c->kind == HOST_CLOCK_TRIGGERED ? b->u[c->port] + c->element : NULL;
+}
+
+void bl_clocks_connect(bl_fmu_host *f, int32_t clock) { f->clocks->clocks[clock].is_connected = true; }
+
+bool bl_clocks_is_active(const bl_fmu_host *f, int32_t clock) {
+    return state_of(f->clocks, clock)[CLOCK_ACTIVE] != 0.0;
+}
+
+void bl_clocks_request(bl_fmu_host *f, int32_t clock, double t) { state_of(f->clocks, clock)[CLOCK_NEXT] = t; }
 
 size_t bl_clocks_state_count(const bl_fmu_clocks *c) { return c ? c->state_count : 0; }
 double *bl_clocks_state(bl_fmu_clocks *c) { return c->state; }

@@ -2,7 +2,8 @@
  *
  * An input clock that is based on time is activated at its instants, in event mode: clocked inputs are set, clocked outputs are read while
  * it is active, and the next update of discrete states ends the activation. Between activations, clocked outputs are held. Output
- * clocks, which the FMU triggers, are looked at before every update. Input clocks that are triggered from outside are never activated. */
+ * clocks, which the FMU triggers, are looked at before every update. A triggered input clock is activated at each
+ * tick at which the signal of its port is true or, if that signal is a clock of another FMU, whenever this clock is active: network.h. */
 #ifndef BIELLA_CLOCKS_H
 #define BIELLA_CLOCKS_H
 
@@ -21,6 +22,7 @@ enum {
     HOST_CLOCK_TUNABLE,  /* and a new interval in any event */
     HOST_CLOCK_CHANGING, /* the FMU gives the interval to the next activation in each one, */
     HOST_CLOCK_COUNTDOWN, /* or in any event */
+    HOST_CLOCK_TRIGGERED, /* from outside */
     HOST_CLOCK_OUTPUT,
     HOST_CLOCK_KINDS
 };
@@ -52,8 +54,10 @@ uint64_t bl_clocks_ticking(const bl_fmu_clocks *clocks);
 void bl_clocks_note(const bl_block *b, const bl_fmu_clocks *clocks, uint64_t ticking, double t);
 /* After an update of discrete states. */
 int bl_clocks_update(bl_fmu_host *f, double t);
-/* Writes the outputs that are held. */
+/* Writes the outputs that are held, and whether clocks have been active since the last tick. */
 void bl_clocks_show(const bl_fmu_host *f);
+/* Before a step from t: clocks have not been active since, and those whose signals are true are activated at t. */
+void bl_clocks_trigger(const bl_block *b, bl_fmu_host *f, double t);
 /* All that a saved state has to hold. */
 size_t bl_clocks_state_count(const bl_fmu_clocks *clocks);
 double *bl_clocks_state(bl_fmu_clocks *clocks);
@@ -61,5 +65,20 @@ void bl_clocks_forget(bl_fmu_clocks *clocks);
 /* The name of an output clock whose event has this number. */
 const char *bl_clocks_name(const bl_fmu_host *f, int32_t event);
 enum { FIRST_CLOCK_EVENT = 2 };
+
+/* For a network. Whether a clock of the FMU is a port; the place of the signal of a clock, given or taken; NULL: it is no such port. */
+bool bl_clocks_are_ports(const bl_fmu_host *f);
+int32_t bl_clocks_count(const bl_fmu_host *f);
+const double *bl_clocks_given(const bl_fmu_host *f, int32_t clock);
+const double *bl_clocks_taken(const bl_block *b, const bl_fmu_host *f, int32_t clock);
+/* Another FMU activates the clock: its signal no longer does. */
+void bl_clocks_connect(bl_fmu_host *f, int32_t clock);
+bool bl_clocks_is_active(const bl_fmu_host *f, int32_t clock);
+/* Makes the clock due at t. */
+void bl_clocks_request(bl_fmu_host *f, int32_t clock, double t);
+/* The parts of bl_clocks_exchange. An output clock stays active until the update: an FMU may report an activation only once. */
+int bl_clocks_look(const bl_block *b, bl_fmu_host *f, double t);
+int bl_clocks_set_inputs(const bl_block *b, bl_fmu_host *f, double t);
+int bl_clocks_get_outputs(bl_fmu_host *f, double t);
 
 #endif

@@ -197,30 +197,40 @@ static int enter_events(bl_fmu_host *f, double t) {
     return status;
 }
 
+static int update_events(bl_fmu_host *f, double t, int *more, int *ended) {
+    fmi3Boolean again = false, stops = false, nominals = false, values = false, timed = false;
+    double next = INFINITY;
+    int status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &again, &stops, &nominals, &values, &timed, &next),
+                                "UpdateDiscreteStates", t);
+    if (status == BL_OK && f->clocks) status = bl_clocks_update(f, t);
+    if (status != BL_OK) return status;
+    f->next_event = timed ? next : INFINITY;
+    if (isnan(f->next_event)) {
+        f->mode = HOST_BROKEN;
+        return bl_fmu_error(f, "fmi3UpdateDiscreteStates returned nextEventTime = NaN at t = %.9g", t);
+    }
+    *more = again;
+    *ended = stops;
+    return BL_OK;
+}
+
+static int enter_steps(bl_fmu_host *f, double t) {
+    const int status = bl_host_status(f, CALL_PLAIN(f, EnterStepMode), "EnterStepMode", t);
+    if (status == BL_OK) f->mode = HOST_STEPPING;
+    return status;
+}
+
 /* Iterates in event mode and leaves it. Clocks that are due are activated. An FMU that ends the simulation stays there, where its outputs can
    be read; *ended is then set. */
 static int handle_events(const bl_block *b, bl_fmu_host *f, double t, int *ended) {
     for (int k = 0; k < LARGEST_EVENTS; k++) {
-        fmi3Boolean more = false, stops = false, nominals = false, values = false, timed = false;
-        double next = INFINITY;
+        int more = 0;
         int status = f->clocks ? bl_clocks_activate(f, t) : BL_OK;
         if (status == BL_OK && f->clocks) status = bl_clocks_exchange(b, f, t, true);
-        if (status != BL_OK) return status;
-        status = bl_host_status(f, CALL(f, UpdateDiscreteStates, &more, &stops, &nominals, &values, &timed, &next),
-                                "UpdateDiscreteStates", t);
-        if (status == BL_OK && f->clocks) status = bl_clocks_update(f, t);
-        if (status != BL_OK) return status;
-        f->next_event = timed ? next : INFINITY;
-        if (isnan(f->next_event)) {
-            f->mode = HOST_BROKEN;
-            return bl_fmu_error(f, "fmi3UpdateDiscreteStates returned nextEventTime = NaN at t = %.9g", t);
-        }
-        *ended = stops;
-        if (stops) return BL_OK;
+        if (status == BL_OK) status = update_events(f, t, &more, ended);
+        if (status != BL_OK || *ended) return status;
         if (more || bl_clocks_due(f, t)) continue;
-        status = bl_host_status(f, CALL_PLAIN(f, EnterStepMode), "EnterStepMode", t);
-        if (status == BL_OK) f->mode = HOST_STEPPING;
-        return status;
+        return enter_steps(f, t);
     }
     f->mode = HOST_BROKEN;
     return bl_fmu_error(f, "fmi3UpdateDiscreteStates requested more than %d iterations at t = %.9g", LARGEST_EVENTS, t);
@@ -235,8 +245,9 @@ static int exit_initialization(const bl_block *b, bl_fmu_host *f, double t) {
     if (status == BL_OK) status = bl_host_status(f, CALL_PLAIN(f, ExitInitializationMode), "ExitInitializationMode", t);
     if (status != BL_OK) return status;
     f->mode = f->flags & HOST_HAS_EVENTS ? HOST_EVENTS : HOST_STEPPING; /* of co-simulation */
-    /* The outputs of clocks that tick at the start are evaluated as at any other instant: the first step ends the event. */
-    return f->mode == HOST_EVENTS && !bl_clocks_due(f, t) ? handle_events(b, f, t, &f->ended) : BL_OK;
+    /* The outputs of clocks that tick at the start are evaluated as at any other instant: the first step ends the event. The event of a
+       network begins when all of its FMUs have come here. */
+    return f->mode == HOST_EVENTS && !f->network && !bl_clocks_due(f, t) ? handle_events(b, f, t, &f->ended) : BL_OK;
 }
 
 /* ---- values */
@@ -448,8 +459,8 @@ static int take_event(const bl_block *b, bl_fmu_host *f, double t, int *ended) {
     return status == BL_OK ? handle_events(b, f, t, ended) : status;
 }
 
-/* A part of a step, from *now to at most `end`: changes *now to the time reached. */
-static int step_part(const bl_block *b, bl_fmu_host *f, double *now, double end, double h, int *ended) {
+/* A part of a step, from *now to at most `end`, h long: changes *now to the time reached. */
+static int take_part(bl_fmu_host *f, double *now, double end, double h, int *needs_event, int *ended) {
     fmi3Boolean event = false, stops = false, early = false;
     const double tiny = 1e-9 * h;
     double reached = NAN;
@@ -469,7 +480,12 @@ static int step_part(const bl_block *b, bl_fmu_host *f, double *now, double end,
     else *now = early ? fmin(fmax(reached, *now), end) : end;
     bl_clocks_reach(f, *now);
     *ended = stops;
-    return event && !stops ? take_event(b, f, *now, ended) : BL_OK;
+    *needs_event = event && !stops;
+    return BL_OK;
+}
+
+static int step_part(bl_fmu_host *f, double *now, double end, int *event, int *ended) {
+    return take_part(f, now, end, end - *now, event, ended);
 }
 
 static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is_last) {
@@ -487,7 +503,9 @@ static int do_step(const bl_block *b, bl_fmu_host *f, double t, double h, int is
         } else {
             if (is_end) return BL_OK;
             const double next = fmin(f->next_event, clock), stop = next < end - tiny ? next : end;
-            status = step_part(b, f, &now, stop, stop < end || part > 0 ? stop - now : h, &ended);
+            int event = 0;
+            status = take_part(f, &now, stop, stop < end || part > 0 ? stop - now : h, &event, &ended);
+            if (status == BL_OK && event) status = take_event(b, f, now, &ended);
         }
         standing = now > before ? 0 : standing + 1;
         if (status != BL_OK || (standing <= LARGEST_EVENTS && part < LARGEST_PARTS)) continue;
@@ -538,6 +556,9 @@ const bl_fmi bl_fmi3_calls = {
     .exit_initialization = exit_initialization,
     .enter_events = enter_events,
     .leave_events = leave_events,
+    .update_events = update_events,
+    .enter_steps = enter_steps,
+    .step_part = step_part,
     .set = set,
     .get = get,
     .set_array = set_array,

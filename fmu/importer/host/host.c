@@ -16,6 +16,7 @@
  * After fmi2Error an instance is only freed; after fmi2Fatal nothing of the FMU is called any more. */
 #include "fmu/importer/host/clocks.h"
 #include "fmu/importer/host/exchange.h"
+#include "fmu/importer/host/network.h"
 
 #include <limits.h>
 #include <math.h>
@@ -34,6 +35,7 @@ static int check_records(const int32_t *records, int64_t count, int32_t fields, 
             marks & ~(HOST_CONTINUES | HOST_DISCRETE | HOST_CLOCKED))
             return 0;
         if (marks & HOST_CONTINUES && type_count == HOST_FMI2_TYPES) return 0;
+        if ((type & HOST_TYPE_MASK) == HOST_CLOCK && marks != HOST_CLOCKED) return 0; /* clocks.c handles it */
         if (!(marks & HOST_CONTINUES)) continue;
         const int32_t *before = records + (k - 1) * fields;
         if (k == 0 || before[0] != records[k * fields] || (before[1] | HOST_CONTINUES) != type) return 0;
@@ -69,7 +71,7 @@ int bl_fmu_check(const bl_block *b, int32_t type_count, bool exchanges) {
     if (tunable < parameters && record[tunable * HOST_PARAMETER_FIELDS + 1] & HOST_CONTINUES) return 0;
     for (int64_t k = 0; k < parameters; k++) {
         const int32_t type = record[k * HOST_PARAMETER_FIELDS + 1] & HOST_TYPE_MASK;
-        if (type == HOST_STRING || type == HOST_BINARY) return 0;
+        if (type == HOST_STRING || type == HOST_BINARY || type == HOST_CLOCK) return 0;
     }
     return check_records(inputs, in, HOST_INPUT_FIELDS, type_count) &&
            check_records(outputs, out, HOST_OUTPUT_FIELDS, type_count) &&
@@ -132,6 +134,7 @@ static void free_texts(char **texts, int64_t count) {
 static void free_host(bl_fmu_host *f) {
     if (!f) return;
     end_instance(f);
+    bl_network_leave(f);
     if (f->mode != HOST_DEAD && f->library) unload(f);
     bl_fmu_unlist_host(f);
     bl_fmu_free_values(&f->direct);
@@ -292,6 +295,7 @@ static void end_instance(bl_fmu_host *f) {
 static int start_instance(bl_block *b, bl_fmu_host *f, double t) {
     static atomic_uint_fast64_t run_count;
     f->run = atomic_fetch_add(&run_count, 1) + 1;
+    bl_network_leave(f);
     f->oldest = f->oldest_saved = f->next_event = INFINITY;
     f->ended = 0;
     f->time = f->settled = t;
@@ -352,7 +356,8 @@ static int host_output(bl_block *b, double t) {
     if (!f->ended) { /* after that nothing may be set */
         status = bl_fmu_tune(b, f, t);
         if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->direct, t);
-        if (status == BL_OK && f->clocks && f->mode != HOST_INITIALIZING) status = meet_clocks(b, f, t);
+        if (status == BL_OK && f->clocks && !bl_network_of(b, f) && f->mode != HOST_INITIALIZING)
+            status = meet_clocks(b, f, t);
     }
     return bl_host_leave(f, status == BL_OK ? bl_fmu_get_outputs(f, t) : status);
 }
@@ -395,8 +400,11 @@ static int host_exit_initialization(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
+    const bl_fmu_network *network = bl_network_of(b, f);
     bl_fmu_enter_setup(f, &directory);
-    return bl_fmu_leave_setup(f, &directory, leave_initialization(b, f, t));
+    int status = leave_initialization(b, f, t);
+    if (status == BL_OK && network) status = bl_network_begin(f, t);
+    return bl_fmu_leave_setup(f, &directory, status);
 }
 
 /* States that a coupling has saved before are invalid now. */
@@ -409,9 +417,12 @@ static int host_accept_step(bl_block *b, double t) {
         f->oldest = INFINITY;
     }
     /* Clocks sample the inputs at t, not those that the coupling makes of them. */
-    if (status != BL_OK || !f->clocks || f->mode != HOST_EVENTS) return status;
+    if (status != BL_OK || !f->clocks) return status;
+    bl_clocks_trigger(b, f, t);
+    if (f->mode != HOST_EVENTS && !bl_clocks_due(f, t)) return BL_OK;
     bl_host_enter(f);
-    status = bl_fmu_set_values(b, f, &f->delayed, t);
+    status = f->fmi->enter_events(f, t);
+    if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->delayed, t);
     return bl_host_leave(f, status == BL_OK ? f->fmi->leave_events(b, f, t) : status);
 }
 
@@ -441,9 +452,11 @@ static int host_advance(bl_block *b, double t, double dt) {
                                               : BL_OK; /* parameters were tuned with the outputs of the tick */
     if (f->ended) return bl_fmu_end_run(f, t);
     if (status != BL_OK) return status;
+    if (f->clocks && bl_network_of(b, f)) return bl_network_advance(b, f, t, dt);
     bl_host_enter(f);
     if (b->u != f->gathered || b->u1 || f->input_derivative_order > 0)
         return bl_host_leave(f, advance_coupled(b, f, t, dt));
+    if (f->clocks) bl_clocks_trigger(b, f, t);
     status = bl_fmu_set_values(b, f, &f->direct, t); /* as a rule known since the outputs */
     if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->delayed, t);
     const double h = dt / (double)f->substeps;

@@ -10,7 +10,8 @@
  *   binary.c        the shared library of the FMU
  *   exchange.c      FMUs for model exchange: see exchange.h
  *   remote.c        the same in another process
- *   clocks.c        clocks of FMI 3.0: see clocks.h */
+ *   clocks.c        clocks of FMI 3.0: see clocks.h
+ *   network.c       FMUs whose clocks are connected, advanced together: see network.h */
 #ifndef BIELLA_HOST_H
 #define BIELLA_HOST_H
 
@@ -63,6 +64,7 @@ enum {
     HOST_INT64,
     HOST_UINT64,
     HOST_BINARY, /* of ports only */
+    HOST_CLOCK, /* of ports only: whether a clock has been active since the last tick, or is activated */
     HOST_TYPES
 };
 /* Added to the type: the value follows the previous one in the same array; it may only change in event mode; a clock activates it. */
@@ -172,6 +174,8 @@ typedef struct bl_fmu_host {
     int64_t lent_count; /* and as of the last estimate */
     struct bl_fmu_exchange *exchange; /* of an FMU for model exchange, else NULL */
     struct bl_fmu_clocks *clocks; /* of an FMU with clocks, else NULL */
+    struct bl_fmu_network *network; /* of FMUs whose clocks are connected; NULL: none */
+    int is_networked; /* whether that is known */
     struct bl_fmu_host *next; /* among all hosts of the process */
 } bl_fmu_host;
 
@@ -204,6 +208,11 @@ struct bl_fmi {
     int (*exit_initialization)(const bl_block *b, bl_fmu_host *f, double t); /* sets `mode` */
     int (*enter_events)(bl_fmu_host *f, double t); /* FMI 3.0: event mode, unless it is in it, */
     int (*leave_events)(const bl_block *b, bl_fmu_host *f, double t); /* and out of it; may set `ended` */
+    /* The parts of these, for a network: one update, which may have requested another one or the end; the way to step mode; a step
+       that may end early, at an event. NULL in other versions. */
+    int (*update_events)(bl_fmu_host *f, double t, int *more, int *ended);
+    int (*enter_steps)(bl_fmu_host *f, double t);
+    int (*step_part)(bl_fmu_host *f, double *now, double end, int *event, int *ended);
     int (*set)(bl_fmu_host *f, bl_fmu_group *g, double t); /* g->reals */
     int (*get)(bl_fmu_host *f, bl_fmu_group *g, double t); /* to g->places */
     int (*set_array)(bl_fmu_host *f, int32_t type, const double *values, int32_t number, int32_t count,
@@ -290,6 +299,7 @@ const int32_t *bl_fmu_parameter_records(const bl_block *b);
 
 /* text_values.c: strings and binaries that are inputs and outputs. Returns whether there was memory. */
 int bl_fmu_open_texts(const bl_block *b, bl_fmu_host *f);
+int32_t bl_fmu_open_text(bl_engine *e, int32_t type); /* a writer, or a negative number */
 static inline int bl_fmu_is_text(const bl_fmu_group *g) { return g->type == HOST_STRING || g->type == HOST_BINARY; }
 int bl_fmu_set_texts(bl_fmu_host *f, bl_fmu_group *g, double t);
 int bl_fmu_get_texts(bl_fmu_host *f, bl_fmu_group *g, double t);

@@ -6,12 +6,16 @@
 
 #include <string.h>
 
+int32_t bl_fmu_open_text(bl_engine *e, int32_t type) {
+    return type == HOST_STRING ? bl_string_open(e) : bl_binary_open(e);
+}
+
 int bl_fmu_open_texts(const bl_block *b, bl_fmu_host *f) {
     f->engine = b->engine;
     for (int32_t k = 0; k < f->outputs.group_count; k++) {
         const bl_fmu_group *g = &f->outputs.groups[k];
         for (int32_t n = 0; bl_fmu_is_text(g) && n < g->count; n++) {
-            g->orders[n] = g->type == HOST_STRING ? bl_string_open(f->engine) : bl_binary_open(f->engine);
+            g->orders[n] = bl_fmu_open_text(f->engine, g->type);
             if (g->orders[n] < 0) return 0;
         }
     }

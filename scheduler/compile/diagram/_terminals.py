@@ -115,9 +115,9 @@ class _Match:
         return pairs
 
     def _crossed(self, one: TerminalRef, two: TerminalRef) -> list[tuple[TerminalEnd, TerminalEnd]]:
-        """Return the data that are sent and received; clocks are not wires of a diagram."""
+        """Return the data that are sent and received, and the clocks where both have ports."""
         ends = [{member.name: member for member in terminal.members} for terminal in (one, two)]
-        names = ("Tx_Data", "Rx_Data"), ("Rx_Data", "Tx_Data")
+        names: tuple[tuple[str, str], ...] = ("Tx_Data", "Rx_Data"), ("Rx_Data", "Tx_Data")
         missing = [
             f"{self._label(terminal)} has no {name}"
             for terminal, found in zip((one, two), ends, strict=True)
@@ -127,6 +127,12 @@ class _Match:
         if missing:
             self.problems.append(f"a bus terminal requires both: {', '.join(missing)}")
             return []
+        clocks = ("Tx_Clock", "Rx_Clock"), ("Rx_Clock", "Tx_Clock")
+        names += tuple(
+            (a, b)
+            for a, b in clocks
+            if all(n in end and end[n].port for n, end in zip((a, b), ends, strict=True))
+        )
         return [(ends[0][a], ends[1][b]) for a, b in names]
 
     def _member(

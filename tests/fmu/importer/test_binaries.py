@@ -232,15 +232,26 @@ def test_binaries_are_not_recorded(courier, tmp_path):
     result.to_hdf5(tmp_path / "run.h5")
 
 
-def test_arrays_of_binaries_are_not_ports(courier, tmp_path):
+def with_array(courier, path, size):
     text = DESCRIPTION.format(given="", taken="").replace(
         'causality="output" variability="discrete" />',
-        'causality="output" variability="discrete"><Dimension start="2"/></Binary>',
+        f'causality="output" variability="discrete"><Dimension start="{size}"/></Binary>',
     )
-    path = tmp_path / "arrays.fmu"
     with zipfile.ZipFile(courier) as source, zipfile.ZipFile(path, "w") as target:
         for name in source.namelist():
             is_text = name == "modelDescription.xml"
             target.writestr(name, text if is_text else source.read(name))
+    return path
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=IDS)
+def test_an_array_of_one_binary_is_a_port(courier, tmp_path, options):
+    path = with_array(courier, tmp_path / "one.fmu", 1)
+    result = simulate(chain(path, courier, options, options), 0.02)
+    assert result["b.size"].tolist() == [5.0] * 3
+
+
+def test_arrays_of_binaries_are_not_ports(courier, tmp_path):
+    path = with_array(courier, tmp_path / "arrays.fmu", 2)
     with pytest.raises(FmuError, match=r"`sent` of arrays\.fmu is an array of Binary, which"):
         Fmu(path, outputs=["sent"])

@@ -378,11 +378,10 @@ def test_clocked_ports_are_refused_by_name(tmp_path):
     )
     path = make_typed(tmp_path / "t.fmu", xml=xml)
     with pytest.raises(
-        FmuError, match=r"`p` of t.fmu is activated by the clock `c`, which has to be trig"
+        FmuError, match=r"`p` of t.fmu is activated by the clock `c`, which has to be trig.*add `c`"
     ):
-        Fmu(path)
-    with pytest.warns(BiellaWarning, match=r"input c \(Clock\).* such a clock is not activated"):
-        block: Any = Fmu(path, outputs=["y"])
+        Fmu(path, inputs=[])
+    block: Any = Fmu(path, outputs=["y"])
     assert block.options.event_mode  # FMI requires it of an FMU with clocks
 
 

@@ -87,7 +87,9 @@ class CanBus(EngineFmu):
         }
         archive = read_archive(_write_description(tuple(names)))
         description = read_description(archive, validate=False)
-        interface, inputs = choose_interface(description, None, None, values, activates=True)
+        interface, inputs = choose_interface(
+            description, None, None, values, activates=True, shows_clocks=True
+        )
         options = Options("can_bus", None, 1, 0.0, ["logStatusError"], False, event_mode=True)
         super().__init__(description, interface, inputs, options)
         self.external_name = "the CAN bus"

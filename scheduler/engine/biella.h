@@ -139,6 +139,8 @@ enum { BL_TANGENT_VECTORS = 6 };
 BL_API int bl_run_estimated(bl_engine *e, int64_t ticks, bl_record *record, bl_estimate *estimate, int64_t *done);
 /* Runs until `time`, which may lie within a tick, or snap to one: see BL_GRID_TOLERANCE. */
 BL_API int bl_run_to(bl_engine *e, double time);
+/* Whether a run can go to `time`: BL_OK, or BL_ERROR_ARGUMENT if ticks cannot be counted as far. */
+BL_API int bl_check_run_end(bl_engine *e, double time);
 /* The same, but ends at the first event that is located after the present time and before `time`, if there is one: the part of the tick
    is repeated with that end. *at_event: whether the run ended at an event, there or at `time`. `memory` has room for bl_state_size
    bytes. */

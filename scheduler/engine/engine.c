@@ -503,6 +503,12 @@ static int find_run_end(bl_engine *e, double time, int64_t *at_tick, double *at_
     return BL_OK;
 }
 
+int bl_check_run_end(bl_engine *e, double time) {
+    int64_t tick = 0;
+    double offset = 0.0;
+    return find_run_end(e, time, &tick, &offset);
+}
+
 static bool is_before(const bl_engine *e, int64_t tick, double offset) {
     return e->tick < tick || (e->tick == tick && e->offset < offset);
 }

@@ -99,6 +99,14 @@ def test_without_a_callback_nothing_is_called_and_nothing_else_changes(tmp_path:
     assert len(other.called) == 31
 
 
+def test_a_step_without_end_is_refused_before_its_first_tick(tmp_path: Path) -> None:
+    """Ticks of 1 ms cannot be counted to 1e18 s; without a callback this is an error, too."""
+    fmu = open_fmu(tmp_path)
+    one = Updated(fmu, lambda one, time: time, early=True).start()  # a first tick would be the last
+    assert one.step(1e18)[0] == ERROR
+    assert one.called == []
+
+
 @pytest.mark.parametrize("options", [{}, {"solver": "dopri5", "tolerance": 1e-8}])
 def test_intermediate_outputs_are_those_of_shorter_steps(tmp_path: Path, options: Any) -> None:
     """To the bit: they are what steps of one tick give."""

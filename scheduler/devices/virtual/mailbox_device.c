@@ -36,7 +36,7 @@ static int mailbox_device_look(bl_device *d) {
     const int gone = atomic_load(&m->gone);
     if (!gone) return 0;
     const int64_t number = bl_mailbox_take(m->in, m->taken);
-    d->counts.stale += number - m->taken_number;
+    bl_count(&d->counts.stale, number - m->taken_number);
     m->taken_number = number;
     return gone;
 }

@@ -235,6 +235,27 @@ def test_histograms_agree_with_numpy_within_a_bin(values):
         assert abs(histogram.percentile(part) - exact) <= exact / 32 + 1e-9
 
 
+def test_a_copy_of_a_histogram_that_a_run_adds_to_is_of_one_instant():
+    pace, counts = Pace(), [0]
+    pace.clock = CLOCK_FREE
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            for _ in range(3000):
+                copy = Histogram.of(pace.execution)
+                assert sum(copy.bins) == copy.count
+                assert copy.least * copy.count <= copy.sum <= copy.most * copy.count
+                counts.append(copy.count)
+        finally:
+            pace.cancel = 1
+            runner.join(60)
+    assert not runner.is_alive()
+    assert counts == sorted(counts) and counts[-1] > 0
+    assert counts[-1] <= pace.execution.count == pace.done
+
+
 def test_a_pipe_keeps_order_and_takes_all_or_nothing():
     with Pipe(np.int64, 5) as pipe:
         assert pipe.push(np.arange(3))

@@ -73,7 +73,9 @@ def run(command: str, project: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     environment["PYTHONPATH"] = os.pathsep.join([str(project / "src"), str(packages)])
     environment |= {"MPLBACKEND": "Agg", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        words, cwd=project, env=environment, capture_output=True, text=True, timeout=1800
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -215,7 +215,7 @@ def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
         got: list[float] = []
         while len(got) < 101:
             got += rows.pull()[:, 1].tolist()
-        runner.join()
+        runner.join(60)
         assert got == list(range(101)) and pace.rows_lost == 0
 
 
@@ -284,7 +284,7 @@ def test_a_pipe_between_two_threads_loses_nothing():
         got: list[float] = []
         while len(got) < total:
             got += pipe.pull().tolist()
-        writer.join()
+        writer.join(60)
         assert got == list(range(total))
 
 
@@ -662,7 +662,7 @@ def test_cancel_and_pause():
             pass
         assert pace.done == done
         pace.cancel = 1
-        runner.join()
+        runner.join(60)
     assert pace.end == END_CANCEL
     assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG | contract.BL_SEND_AGAIN] * 3
     assert pace.clock == CLOCK_WALL

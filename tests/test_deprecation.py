@@ -33,7 +33,9 @@ def test_a_deprecated_alias_warns_where_it_is_called_and_passes_all_on():
 def test_deprecations_are_shown_by_default():
     """Python hides a DeprecationWarning outside of ``__main__``; users must see ours."""
     code = "from biella._deprecation import warn_deprecated\nwarn_deprecated('`a`', '`b`')"
-    made = subprocess.run([sys.executable, "-c", f"import types\n{code}"], capture_output=True)
+    made = subprocess.run(
+        [sys.executable, "-c", f"import types\n{code}"], capture_output=True, timeout=300
+    )
     assert b"BiellaDeprecationWarning: `a` is deprecated" in made.stderr
     assert not issubclass(BiellaDeprecationWarning, DeprecationWarning)
 

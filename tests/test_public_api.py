@@ -115,7 +115,7 @@ HEAVY = ("scipy", "networkx", "matplotlib", "h5py", "fmpy", "rich", "numpy", "ct
 def loaded_by(code: str) -> set[str]:
     script = f"import json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     made = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=300
     )
     return {name.partition(".")[0] for name in json.loads(made.stderr.splitlines()[-1])}
 

@@ -67,6 +67,7 @@ def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         preexec_fn=ignore_all,
+        timeout=300,
     )
 
 

@@ -119,7 +119,7 @@ static int hold_to_limits(bl_device *d, const bl_channel *c, double *value, cons
     if (*value >= c->low && *value <= c->high) return BL_OK;
     const double limit = *value < c->low ? c->low : c->high;
     if (!is_at(c, *value, limit)) {
-        d->counts.violations++;
+        bl_count(&d->counts.violations, 1);
         if (!c->saturates) return end_run(d, c, *value, limit, direction);
     }
     *value = limit;
@@ -153,7 +153,7 @@ static void enter_safe_values(const bl_device *d, bl_enter enter, void *context)
 }
 
 static void lose(bl_device *d) {
-    if (!d->lost) d->counts.losses++;
+    if (!d->lost) bl_count(&d->counts.losses, 1);
     d->lost = true;
     d->alive = false;
 }
@@ -168,7 +168,7 @@ static void lose_for_good(bl_device *d, int error) {
 }
 
 static void find_again(bl_device *d) {
-    if (d->lost) d->counts.returns++;
+    if (d->lost) bl_count(&d->counts.returns, 1);
     d->lost = false;
 }
 
@@ -198,12 +198,12 @@ static int receive(bl_device *d, int64_t now) {
         return 0;
     }
     if (accepted > 0 && !all_finite(d)) {
-        d->counts.corrupt += accepted;
+        bl_count(&d->counts.corrupt, accepted);
         return 0;
     }
-    d->counts.frames += accepted;
+    bl_count(&d->counts.frames, accepted);
     note_echo(d);
-    if (d->tripped && !was_tripped) d->counts.trips++;
+    if (d->tripped && !was_tripped) bl_count(&d->counts.trips, 1);
     return accepted;
 }
 
@@ -222,11 +222,11 @@ static void judge_silence(bl_device *d, int64_t now) {
     const int64_t silence = now - (d->last_time >= 0 ? d->last_time : d->first_time);
     if (d->lost || d->timeout == 0 || silence - d->excused <= d->timeout || (d->answers && d->last_time < 0)) return;
     lose(d);
-    const int length =
-        snprintf(d->why, sizeof d->why,
-                 "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)",
-                 d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9,
-                 (double)d->timeout * 1e-9, (long long)d->counts.corrupt, (long long)d->counts.stale);
+    const int length = snprintf(
+        d->why, sizeof d->why,
+        "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)", d->name,
+        d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
+        (long long)bl_counted(&d->counts.corrupt), (long long)bl_counted(&d->counts.stale));
     if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
         snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
 }
@@ -286,24 +286,24 @@ static void note_sent(bl_device *d, int flags) {
 
 static int send_frame(bl_device *d, int64_t tick, int flags) {
     if (d->gone) {
-        d->counts.dropped++;
+        bl_count(&d->counts.dropped, 1);
         return -EAGAIN;
     }
     bl_safe_line_follow(d);
     const uint32_t sequence = next_sequence(d, tick);
     if (!(flags & BL_SEND_SAFE) && bl_safe_line_is_tripped(d)) {
-        d->counts.dropped++;
+        bl_count(&d->counts.dropped, 1);
         return -EAGAIN;
     }
     const int error = d->driver->send(d, sequence, flags);
     if (error == 0) {
-        d->counts.sent++;
+        bl_count(&d->counts.sent, 1);
         d->has_sent = true;
         d->last_sent = sequence;
         note_sent(d, flags);
         bl_safe_line_publish(d);
     } else {
-        d->counts.dropped++;
+        bl_count(&d->counts.dropped, 1);
         if (error != -EAGAIN && error != -ERANGE) lose_for_good(d, -error);
     }
     return error;
@@ -362,6 +362,22 @@ int bl_device_is_confirmed(const bl_device *d) { return atomic_load_explicit(&d-
 int bl_device_acquire(bl_device *d) { return atomic_exchange_explicit(&d->acquired, 1, memory_order_acquire) == 0; }
 void bl_device_release(bl_device *d) { atomic_store_explicit(&d->acquired, 0, memory_order_release); }
 
-void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) { *counts = d->counts; }
+static void copy_count(atomic_llong *to, const atomic_llong *from) {
+    atomic_store_explicit(to, bl_counted(from), memory_order_relaxed);
+}
+
+void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) {
+    const bl_device_counts *now = &d->counts;
+    copy_count(&counts->frames, &now->frames);
+    copy_count(&counts->sent, &now->sent);
+    copy_count(&counts->corrupt, &now->corrupt);
+    copy_count(&counts->stale, &now->stale);
+    copy_count(&counts->missed, &now->missed);
+    copy_count(&counts->dropped, &now->dropped);
+    copy_count(&counts->losses, &now->losses);
+    copy_count(&counts->returns, &now->returns);
+    copy_count(&counts->violations, &now->violations);
+    copy_count(&counts->trips, &now->trips);
+}
 const char *bl_device_why(const bl_device *d) { return d->why; }
 int bl_device_is_alive(const bl_device *d) { return d->alive; }

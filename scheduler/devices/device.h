@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "scheduler/engine/biella.h"
+#include "scheduler/realtime/loop/counter.h"
 
 /* One number on the wire and its scaling: value = scale · raw + offset. */
 typedef struct {
@@ -54,16 +55,16 @@ typedef struct {
     int (*share)(const bl_device *d, bl_line_state *state);
 } bl_driver;
 
-/* Event counters since the device was opened. */
+/* Event counters since the device was opened. Who has acquired the device adds to them by bl_count; any thread reads them. */
 typedef struct {
-    int64_t frames, sent; /* accepted frames; sent frames, including safe ones */
-    int64_t corrupt, stale,
+    atomic_llong frames, sent; /* accepted frames; sent frames, including safe ones */
+    atomic_llong corrupt, stale,
         missed; /* rejected for CRC, format or value; rejected as old, repeated, of another session or
                                        sender; gaps in the sequence */
-    int64_t dropped; /* not sent because the line was full or the device gone */
-    int64_t losses, returns; /* timeouts or disconnections, and recoveries */
-    int64_t violations; /* values outside the limits */
-    int64_t trips; /* trips of the device's own watchdog that it reported */
+    atomic_llong dropped; /* not sent because the line was full or the device gone */
+    atomic_llong losses, returns; /* timeouts or disconnections, and recoveries */
+    atomic_llong violations; /* values outside the limits */
+    atomic_llong trips; /* trips of the device's own watchdog that it reported */
 } bl_device_counts;
 
 struct bl_device {

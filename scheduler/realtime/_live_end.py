@@ -156,6 +156,20 @@ def _explain(run: LiveRun) -> str:
     return run._pace.reason
 
 
+def _count_solver_work(run: LiveRun) -> dict[str, int]:
+    """Return the counters of the solver; during the run those of the newest frame.
+
+    The engine's own are written by the real-time thread.
+    """
+    if run._over.is_set():
+        return run._instance.solver_counts
+    frame = run._pipes.mailbox.take()
+    return {
+        name.partition(".")[2]: 0 if frame is None else int(frame[run._pipes.place(port.slot)])
+        for name, port in run.plan.solver_signals.items()
+    }
+
+
 def describe(run: LiveRun) -> dict[str, Any]:
     """Return the timing statistics so far, as plain data."""
     pace, options = run._pace, run._options
@@ -192,7 +206,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         "recorder": run._recorder.trouble,
         "log_age": run._recorder.worst_age,
         "blocks": blocks,
-        "solver": run._instance.solver_counts,
+        "solver": _count_solver_work(run),
         "devices": {name: dict(device.counts) for name, device in run._devices.items()},
         "workers": {
             worker.path: {

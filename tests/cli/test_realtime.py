@@ -32,7 +32,7 @@ def test_ctrl_c_ends_between_ticks_and_the_file_is_complete(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    text, _ = process.communicate()
+    text, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     assert "stopped: interrupted at t =" in text
     result = Result.from_hdf5(out)

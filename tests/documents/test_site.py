@@ -26,6 +26,7 @@ def build(config: Path, target: Path) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
+        timeout=300,
     )
 
 

@@ -43,13 +43,20 @@ def test_example(example, tmp_path):
     if "firmware.board" in source and not shutil.which(os.environ.get("CC", "cc")):
         pytest.skip("needs a C compiler, for the firmware")
     done = subprocess.run(
-        [sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-W", "error", example],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     pictures = [p for p in tmp_path.iterdir() if p.suffix in (".png", ".svg", ".gif")]
     assert pictures and all(p.stat().st_size > 1000 for p in pictures)
     check = subprocess.run(
-        [sys.executable, "-m", "biella", "check", example], capture_output=True, text=True
+        [sys.executable, "-m", "biella", "check", example],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert check.returncode == 0, check.stderr
 

@@ -168,7 +168,7 @@ def test_a_killed_host_leaves_it_safe_and_it_says_so_when_asked_again(kind, tmp_
             assert host.stdout is not None
             assert float(host.stdout.readline()) > 0, "the controller acts"
             os.kill(host.pid, signal.SIGKILL)
-            assert host.wait() == -signal.SIGKILL
+            assert host.wait(60) == -signal.SIGKILL
             host.stdout.close()
             while not (heard := receive_sound(line)).flags & TRIPPED:
                 assert heard.values[0] > 0 or heard.session == 0, "an answer, or an old hello"
@@ -265,8 +265,12 @@ def test_it_fits_into_a_small_chip(tmp_path):
         pytest.skip(f"this machine lacks {missing}")
     for option, flash in (("-O2", 6500), ("-Os", 5000)):
         firmware = tmp_path / "firmware.elf"
-        subprocess.run([*AVR, *STRICT, option, "-o", firmware, HERE / "pid_uno.c"], check=True)
-        sizes = subprocess.run(["avr-size", firmware], capture_output=True, text=True, check=True)
+        subprocess.run(
+            [*AVR, *STRICT, option, "-o", firmware, HERE / "pid_uno.c"], check=True, timeout=1800
+        )
+        sizes = subprocess.run(
+            ["avr-size", firmware], capture_output=True, text=True, check=True, timeout=1800
+        )
         text, data, bss = map(int, sizes.stdout.splitlines()[1].split()[:3])
         print(sizes.stdout)
         assert data + bss < 400 and text < flash
@@ -276,5 +280,5 @@ def test_double_is_refused_where_it_is_short(tmp_path):
     if missing := find_missing("qemu"):
         pytest.skip(f"this machine lacks {missing}")
     command = [*AVR, "-DBIELLA_DOUBLE=1", "-fsyntax-only", HERE / "pid_uno.c"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert done.returncode and "needs a double of 64 bits" in done.stderr

@@ -78,7 +78,7 @@ def compile_probe(folder: Path, receives: int = 2, sends: int = 1, *options: str
     source = Path(__file__).parent / "probe.c"
     header = f"-I{ROOT / 'examples' / 'firmware'}"
     command = [CC, "-std=c99", *STRICT, *SANITIZED, *counts, *options, header, str(source)]
-    subprocess.run([*command, "-o", str(program)], check=True)
+    subprocess.run([*command, "-o", str(program)], check=True, timeout=300)
     return program
 
 
@@ -376,12 +376,12 @@ def test_it_compiles_clean_as_c_and_as_cpp(tmp_path, language, options):
     )
     include = f"-I{ROOT / 'examples' / 'firmware'}"
     command = [CC, "-x", language, *options, *STRICT, include, "-fsyntax-only", source]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
 def test_missing_counts_are_explained(tmp_path):
     header = ROOT / "examples" / "firmware" / "biella_device.h"
     command = [CC, "-x", "c", "-fsyntax-only", str(header)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode and "Define BIELLA_RECEIVES" in done.stderr

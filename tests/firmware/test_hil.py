@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_leaves_the_board_safe(example, kind, tmp_path):
         assert host.stdout is not None
         assert float(host.stdout.readline()) > 10, "N m: it drives"
         os.kill(host.pid, signal.SIGKILL)
-        assert host.wait() == -signal.SIGKILL
+        assert host.wait(60) == -signal.SIGKILL
         host.stdout.close()
         with Line(board.port) as line:
             while not (heard := line.receive()).flags & TRIPPED:
@@ -175,4 +175,4 @@ def test_a_process_that_ends_with_a_run_under_way_ends_it_safely(example, clock,
         sent += 1
         line.send(Frame((1.0,), sent, last.sequence, last.session).encode())
         last = line.receive()
-    assert host.wait() == 3, "no crash"
+    assert host.wait(60) == 3, "no crash"

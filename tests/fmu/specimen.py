@@ -176,7 +176,9 @@ def compile_specimen(*flags: str, name: str = "specimen") -> Path:
     target = Path(folder.name, f"{name}.so")
     source = Path(__file__).with_name(f"{name}.c")
     command = [*compiler.command, "-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=hidden"]
-    subprocess.run([*command, *flags, str(source), "-o", str(target), "-lm"], check=True)
+    subprocess.run(
+        [*command, *flags, str(source), "-o", str(target), "-lm"], check=True, timeout=300
+    )
     return target
 
 

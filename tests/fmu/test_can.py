@@ -52,7 +52,7 @@ def test_bytes_are_those_of_the_structures_of_c(tmp_path):
     library = tmp_path / "operations.so"
     source = Path(__file__).with_name("can_operations.c")
     flags = ["-std=c11", "-shared", "-fPIC", "-o", str(library), str(source)]
-    subprocess.run([*find_compiler().command, *flags], check=True)
+    subprocess.run([*find_compiler().command, *flags], check=True, timeout=300)
     buffer = ctypes.create_string_buffer(1000)
     loaded = ctypes.CDLL(str(library))
     loaded.write_operations.restype = ctypes.c_size_t

@@ -19,7 +19,12 @@ PROJECT = ("pyproject.toml", "README.md", "LICENSE", ".gitignore", "src", *build
 def run(*command: object, cwd: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "BIELLA_CFLAGS"}
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True
+        [str(part) for part in command],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1800,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -76,7 +81,9 @@ def test_a_source_archive_has_the_files(clone: Path, tmp_path: Path) -> None:
 
 def test_an_editable_install_is_refused_with_the_remedy(clone: Path, tmp_path: Path) -> None:
     code = f"from hatchling.build import *; build_editable({str(tmp_path)!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, timeout=1800
+    )
     assert done.returncode == 1
     message = done.stderr.splitlines()[-1]
     assert "text files instead (blocks, scheduler, fmu)" in message
@@ -90,7 +97,9 @@ def test_an_editable_install_is_refused_with_the_remedy(clone: Path, tmp_path: P
 def test_a_link_that_leads_nowhere_is_named(clone: Path) -> None:
     (clone / "src" / "biella" / "fmu").write_text("elsewhere")
     code = "from hatchling.build import *; build_wheel('.')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, timeout=1800
+    )
     assert done.returncode == 1
     assert "biella/fmu must be a symbolic link to the folder" in done.stderr.splitlines()[-1]
 

@@ -51,7 +51,9 @@ def test_a_module_is_public_or_has_an_underscore():
 
 def list_files() -> list[str]:
     """Return the files of the checkout; those of a copy without git are all that are there."""
-    made = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    made = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=1800
+    )
     if made.returncode:
         pytest.skip("this is not a git checkout")
     return made.stdout.splitlines()

@@ -52,6 +52,7 @@ def test_zig_is_required_only_without_a_compiler(kind, compiler, tmp_path):
         capture_output=True,
         text=True,
         check=True,
+        timeout=1800,
     )
     required = eval(done.stdout)
     assert (build.ZIG_REQUIREMENT in required) == (compiler == "none")

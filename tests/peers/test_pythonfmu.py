@@ -76,7 +76,7 @@ def build(folder, name):
     wanted = next(text for text in classes if text.startswith(name))
     (folder / f"{name.lower()}.py").write_text(f"{first}class {wanted}")
     command = [sys.executable, "-m", "pythonfmu", "build", "-f", f"{name.lower()}.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=1800)
 
 
 @pytest.mark.parametrize("options", [{}, {"isolate": True}, {"backend": "fmpy"}])

@@ -52,7 +52,7 @@ def lag(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pythonfmu3")
     (folder / "lag.py").write_text(SOURCE)
     command = [sys.executable, "-m", "pythonfmu3", "build", "-f", "lag.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=1800)
     return folder / "Lag.fmu"
 
 

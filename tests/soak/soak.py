@@ -84,7 +84,7 @@ class Child:
         assert self.process.stdout
         line = self.process.stdout.readline()
         if not line:
-            raise Crash(f"{self.name} has ended with {self.process.wait()}")
+            raise Crash(f"{self.name} has ended with {self.process.wait(60)}")
         return line.strip()
 
     def kill(self) -> None:
@@ -97,7 +97,7 @@ class Child:
         assert self.process.stdin and self.process.stdout
         with contextlib.suppress(OSError):
             self.process.stdin.close()
-        code = self.process.wait()
+        code = self.process.wait(60)
         self.process.stdout.close()
         self._errors.close()
         return code
@@ -117,7 +117,7 @@ class Disk:
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.folder]
         if sys.platform != "linux" or not shutil.which("mount"):
             return False
-        return subprocess.run(command, capture_output=True).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=300).returncode == 0
 
     def fill(self, pid: int) -> None:
         """Leave no room for the process `pid`."""
@@ -145,7 +145,7 @@ class Disk:
     def close(self) -> None:
         """Give it back."""
         if self.is_mounted:
-            subprocess.run(["umount", self.folder], check=True)
+            subprocess.run(["umount", self.folder], check=True, timeout=300)
 
 
 class Soak:

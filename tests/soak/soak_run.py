@@ -155,7 +155,7 @@ class Changes:
 
     def end(self) -> None:
         self.is_over.set()
-        self._thread.join()
+        self._thread.join(60)
         self._file.close()
 
 

@@ -22,7 +22,7 @@ def left(tmp_path_factory):
     folder = tmp_path_factory.mktemp("soak") / "left"
     done = subprocess.run(
         [sys.executable, SOAK, "--seconds", "60", "--seed", "1", "--keep", folder],
-        capture_output=True, text=True,
+        capture_output=True, text=True, timeout=300
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     return Soaked(folder)

@@ -12,6 +12,7 @@
 #include "scheduler/realtime/loop/clock.h"
 #include "scheduler/devices/drivers.h"
 
+enum { MAILBOX_DEVICE_TEXT = sizeof(((bl_device *)0)->words) / sizeof(double) }; /* doubles */
 enum { MAILBOX_DEVICE_SLICE = 100000 }; /* ns between two looks of a thread that waits */
 enum {
     MAILBOX_DEVICE_SEQUENCE,
@@ -21,32 +22,31 @@ enum {
 
 typedef struct {
     bl_mailbox *in, *out; /* values and echo; values, sequence and flags */
+    bl_mailbox *why; /* why it is gone: a text in the bytes of doubles */
     double *taken, *given; /* frames of the real-time thread */
     double *posted, *seen; /* and of the driver's */
     int64_t taken_number, seen_number;
     atomic_llong posts, gives; /* frames put into each */
-    atomic_int gone; /* 0: available; else 1 + index of the text with the reason */
-    char why[2][112]; /* two, so that one is never written while it is read */
-    int last_why;
+    atomic_int gone; /* the reason is posted before */
 } mailbox_device;
 
-/* As m->gone. Values from before a loss are stale at the recovery and are discarded. */
-static int mailbox_device_look(bl_device *d) {
+/* Whether it is gone. Values from before a loss are stale at the recovery and are discarded. */
+static bool mailbox_device_look(bl_device *d) {
     mailbox_device *m = d->state;
-    const int gone = atomic_load(&m->gone);
-    if (!gone) return 0;
+    if (!atomic_load(&m->gone)) return false;
     const int64_t number = bl_mailbox_take(m->in, m->taken);
-    d->counts.stale += number - m->taken_number;
+    bl_count(&d->counts.stale, number - m->taken_number);
     m->taken_number = number;
-    return gone;
+    return true;
 }
 
 static int mailbox_device_receive(bl_device *d, int64_t now) {
     (void)now;
     mailbox_device *m = d->state;
-    const int gone = mailbox_device_look(d);
-    if (gone) {
-        snprintf(d->words, sizeof d->words, "%s", m->why[gone - 1]);
+    if (mailbox_device_look(d)) {
+        double text[MAILBOX_DEVICE_TEXT];
+        (void)bl_mailbox_take(m->why, text);
+        memcpy(d->words, text, sizeof text);
         return -EIO;
     }
     const int64_t number = bl_mailbox_take(m->in, m->taken), fresh = number - m->taken_number;
@@ -85,6 +85,7 @@ static int mailbox_device_reopen(bl_device *d) { return mailbox_device_look(d) ?
 static void mailbox_device_free(mailbox_device *m) {
     bl_mailbox_close(m->in);
     bl_mailbox_close(m->out);
+    bl_mailbox_close(m->why);
     free(m->taken);
     free(m);
 }
@@ -105,9 +106,11 @@ bl_device *bl_mailbox_device_open(const char *name, int32_t in_count, int32_t ou
     const size_t in_size = (size_t)in_count + 1, out_size = (size_t)out_count + MAILBOX_DEVICE_EXTRA;
     m->in = bl_mailbox_open((int64_t)in_size);
     m->out = bl_mailbox_open((int64_t)out_size);
+    m->why = bl_mailbox_open(MAILBOX_DEVICE_TEXT);
     m->taken = calloc(2 * (in_size + out_size), sizeof(double));
-    bl_device *d =
-        m->in && m->out && m->taken ? bl_device_open(&mailbox_device_driver, m, name, in_count, out_count) : NULL;
+    bl_device *d = m->in && m->out && m->why && m->taken
+                       ? bl_device_open(&mailbox_device_driver, m, name, in_count, out_count)
+                       : NULL;
     if (!d) {
         mailbox_device_free(m);
         return NULL;
@@ -143,9 +146,13 @@ int bl_mailbox_device_take(bl_device *d, int64_t wait, double *values, uint32_t 
 
 void bl_mailbox_device_fail(bl_device *d, const char *why) {
     mailbox_device *m = d->state;
-    m->last_why = !m->last_why;
-    snprintf(m->why[m->last_why], sizeof m->why[0], "%s", why);
-    atomic_store(&m->gone, 1 + m->last_why);
+    char text[sizeof(double[MAILBOX_DEVICE_TEXT])];
+    double frame[MAILBOX_DEVICE_TEXT];
+    memset(text, 0, sizeof text);
+    snprintf(text, sizeof text, "%s", why);
+    memcpy(frame, text, sizeof text);
+    bl_mailbox_post(m->why, frame);
+    atomic_store(&m->gone, 1);
 }
 
 void bl_mailbox_device_return(bl_device *d) {

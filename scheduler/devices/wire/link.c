@@ -62,17 +62,17 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
     bl_frame_head head;
     double values[BL_FRAME_VALUES];
     if (!bl_frame_read(bytes, size, d->in_count, &head, values)) {
-        d->counts.corrupt++;
+        bl_count(&d->counts.corrupt, 1);
         return 0;
     }
     if (d->answers ? !is_from_host(l, d, &head) : !is_from_device(l, d, &head, now)) {
-        d->counts.stale++;
+        bl_count(&d->counts.stale, 1);
         return 0;
     }
     const bool same_host = !d->answers || head.session == l->session;
     const bool continues = l->heard && same_host && is_newer(head.sequence, l->sequence);
     if (!continues) d->epochs++;
-    else if (!l->restarted) d->counts.missed += head.sequence - l->sequence - 1;
+    else if (!l->restarted) bl_count(&d->counts.missed, head.sequence - l->sequence - 1);
     l->heard = true;
     l->restarted = l->stranger = false; /* the peer has received our session by now */
     if (d->answers) {
@@ -90,10 +90,10 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
 }
 
 static int end_of_frame(bl_link *l, bl_stream *s, bl_device *d, int64_t now) {
-    const int64_t corrupt = d->counts.corrupt;
+    const int64_t corrupt = bl_counted(&d->counts.corrupt);
     const size_t size = s->spoilt ? 0 : bl_unstuff(s->bytes, s->length, s->bytes, sizeof s->bytes);
     const int accepted = bl_link_take(l, d, s->bytes, size, now);
-    if (!s->begun) d->counts.corrupt = corrupt;
+    if (!s->begun) bl_count(&d->counts.corrupt, corrupt - bl_counted(&d->counts.corrupt));
     s->begun = true;
     s->spoilt = false;
     s->length = 0;

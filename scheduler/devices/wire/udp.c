@@ -67,15 +67,15 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
     const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
     if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) &&
         !(comes_and_goes && bl_link_is_free(&s->link, d))) {
-        d->counts.stale++;
+        bl_count(&d->counts.stale, 1);
         return 0;
     }
-    const int64_t corrupt = d->counts.corrupt;
+    const int64_t corrupt = bl_counted(&d->counts.corrupt);
     const int accepted = bl_link_take(&s->link, d, bytes, size, now);
     if (comes_and_goes && accepted) {
         s->peer = *from;
         s->peer_length = length;
-    } else if (!comes_and_goes && !known && d->counts.corrupt == corrupt) {
+    } else if (!comes_and_goes && !known && bl_counted(&d->counts.corrupt) == corrupt) {
         (void)pin(s, (const struct sockaddr *)from, length);
     }
     return accepted;

@@ -80,8 +80,10 @@ class Histogram(contract.bl_histogram):
 
     @classmethod
     def of(cls, counted: contract.bl_histogram) -> Self:
-        """Return a histogram that a structure of C holds, without copying it."""
-        return cls.from_buffer(counted)
+        """Return a copy of a histogram that another thread may add to: it is of one instant."""
+        copy = cls()
+        library().bl_histogram_copy(byref(counted), byref(copy))
+        return copy
 
     def add(self, nanoseconds: int) -> None:
         """Count one more."""
@@ -282,8 +284,8 @@ class Probe:
         found = {}
         for number, block in enumerate(self.instance.plan.blocks):
             times = library().bl_probe_times(self.instance.handle, number)
-            if times and times.contents.count:
-                found[block.path] = Histogram.from_buffer_copy(times.contents)
+            if times and (copy := Histogram.of(times.contents)).count:
+                found[block.path] = copy
         return found
 
     def __enter__(self) -> Self:

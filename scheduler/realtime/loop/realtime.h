@@ -39,10 +39,14 @@ void bl_pipe_drop(bl_pipe *p, int64_t count);
 /* histogram.c: durations in ns, in 16 bins per power of two; percentiles are accurate to 3 %. */
 enum { BL_BINS = 640 };
 typedef struct {
-    int64_t count, least, most, sum;
-    int64_t bins[BL_BINS];
+    atomic_llong count, least, most, sum;
+    atomic_llong bins[BL_BINS];
+    atomic_llong changes; /* odd while a duration is added */
 } bl_histogram;
+/* By one thread. It never waits for readers. */
 BL_API void bl_histogram_add(bl_histogram *h, int64_t duration);
+/* Copies a histogram that another thread adds to: all fields are of one instant. */
+BL_API void bl_histogram_copy(const bl_histogram *h, bl_histogram *copy);
 /* The duration that the fraction `part` (0 … 1) of all durations does not exceed; 0 if there are none. */
 BL_API double bl_histogram_percentile(const bl_histogram *h, double part);
 
@@ -73,7 +77,8 @@ enum { BL_END_NONE, BL_END_TIME, BL_END_CANCEL, BL_END_STOP, BL_END_OVERRUN, BL_
 /* Ticks with missing data: frames of the device that is the clock; rows, because their pipe was full; or entries. */
 enum { BL_GAP_FRAMES, BL_GAP_ROWS, BL_GAP_INPUT_LOG };
 typedef struct {
-    int64_t first, last; /* ticks */
+    int64_t first; /* ticks */
+    atomic_llong last;
     int64_t kind;
 } bl_gap;
 
@@ -136,12 +141,13 @@ typedef struct {
     char
         latch_why[384]; /* two texts: that of latch number n is in half n % 2, so that readers do not meet the writer */
 
-    /* Statistics. */
-    int32_t end; /* BL_END_… */
+    /* Statistics; other threads may read all of it while the run goes on, except `why` and `lost_device`. A listed
+       overrun or gap is complete before it is counted. */
+    atomic_int end; /* BL_END_… */
     int32_t lost_device; /* device that ended the run, or -1 */
-    int64_t done; /* ticks */
-    int64_t overruns, overruns_in_warmup, skipped; /* skipped: deadlines */
-    int64_t rows_lost, entries_lost, entries_rejected, gap_count, events_lost;
+    atomic_llong done; /* ticks */
+    atomic_llong overruns, overruns_in_warmup, skipped; /* skipped: deadlines */
+    atomic_llong rows_lost, entries_lost, entries_rejected, gap_count, events_lost;
     bl_histogram lateness, execution;
     bl_overrun overrun_list[BL_NOTED];
     bl_gap gaps[BL_NOTED];

@@ -10,12 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { HANDLED_SIGNALS = 5, SIGNALS_PATIENCE_MS = 1000 };
+enum { HANDLED_SIGNALS = 5, SIGNALS_PATIENCE_MS = 1000, REGISTRATION_PAUSE = 20000 /* ns */ };
 
 static const struct {
     int number;
@@ -42,7 +41,20 @@ static struct {
 } handled[HANDLED_SIGNALS];
 
 static atomic_int safe_sent;
-static pthread_mutex_t registration = PTHREAD_MUTEX_INITIALIZER; /* of watchers and handlers; no handler takes it */
+/* Lock of watchers and handlers, which no handler takes: the process that holds it; 0: free. Not a mutex, since a child may be
+   forked while another thread holds it: that thread does not exist in the child, which takes the lock from its parent. */
+static atomic_int registration;
+
+static void lock_registration(void) {
+    const int process = (int)getpid();
+    for (int holder = 0; !atomic_compare_exchange_weak(&registration, &holder, process);)
+        if (holder == process) {
+            bl_clock_sleep_until(bl_clock_now() + REGISTRATION_PAUSE);
+            holder = 0;
+        }
+}
+
+static void unlock_registration(void) { atomic_store(&registration, 0); }
 
 static int find_signal(int number) {
     int k = 0;
@@ -154,11 +166,11 @@ static bool open_pipe(int watcher) {
 
 int bl_signals_watch(uint32_t signals) {
     const int process = (int)getpid();
-    pthread_mutex_lock(&registration);
+    lock_registration();
     int watcher = 0;
     while (watcher < BL_WATCHERS && atomic_load(&watchers[watcher].owner) == process) watcher++;
     if (watcher == BL_WATCHERS || !open_pipe(watcher)) {
-        pthread_mutex_unlock(&registration);
+        unlock_registration();
         return -1;
     }
     if (count_watchers() == 0) {
@@ -169,17 +181,17 @@ int bl_signals_watch(uint32_t signals) {
     atomic_store(&watchers[watcher].owner, process);
     for (int k = 0; k < HANDLED_SIGNALS; k++)
         if (signals & HANDLED[k].bit) install(k);
-    pthread_mutex_unlock(&registration);
+    unlock_registration();
     return watcher;
 }
 
 void bl_signals_forget(int watcher) {
     if (watcher < 0) return;
-    pthread_mutex_lock(&registration);
+    lock_registration();
     atomic_store(&watchers[watcher].owner, 0);
     if (count_watchers() == 0)
         for (int k = 0; k < HANDLED_SIGNALS; k++) uninstall(k);
-    pthread_mutex_unlock(&registration);
+    unlock_registration();
 }
 
 void bl_signals_wait(int watcher, int64_t deadline) {

@@ -498,7 +498,9 @@ def run_fmu() -> Callable[..., list[tuple[int, str]]]:
 
     def run(path: Path, **values: float) -> list[tuple[int, str]]:
         command = [sys.executable, "-c", RUN_FMU, str(path), json.dumps(values)]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        printed = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=300
+        ).stdout
         return [(status, text) for status, text in json.loads(printed.splitlines()[-1])]
 
     return run

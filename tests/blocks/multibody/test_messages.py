@@ -332,4 +332,4 @@ def test_system_is_at_the_top_level():
         "import biella, biella.blocks.multibody as m; assert biella.System is m.System;"
         "from biella import *; System"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

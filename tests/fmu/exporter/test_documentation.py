@@ -75,5 +75,6 @@ def test_an_export_does_not_import_matplotlib(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     assert done.stdout == "[]\n"

@@ -28,7 +28,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no C compiler")
     program = tmp_path_factory.mktemp("driver") / "driver"
     command = [*compiler.command, "-std=gnu11", "-Wall", "-Werror", str(SOURCE), "-ldl"]
-    subprocess.run([*command, "-o", str(program)], check=True)
+    subprocess.run([*command, "-o", str(program)], check=True, timeout=300)
     return program
 
 
@@ -94,7 +94,9 @@ def test_the_windows_binary_under_wine(
     assert compiler is not None
     program = tmp_path / "driver.exe"
     subprocess.run(
-        [*compiler.command, "-std=gnu11", "-O1", str(SOURCE), "-o", str(program)], check=True
+        [*compiler.command, "-std=gnu11", "-O1", str(SOURCE), "-o", str(program)],
+        check=True,
+        timeout=300,
     )
     environment = {
         "WINEPREFIX": str(tmp_path / "wine"),

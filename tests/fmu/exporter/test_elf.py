@@ -33,7 +33,9 @@ def test_only_fmi_and_engine_functions_are_seen_from_outside(crank: Exported) ->
 def test_the_reader_of_elf_files_agrees_with_readelf(crank: Exported) -> None:
     def listed(*options: str) -> str:
         command = ["readelf", "--wide", *options, str(crank.library)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=300
+        ).stdout
 
     library = crank.library.read_bytes()
     versions = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", listed("--version-info"))

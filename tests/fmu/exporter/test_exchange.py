@@ -190,7 +190,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("driver") / "exchange_driver"
     source = Path(__file__).with_name("exchange_driver.c")
     command = [*compiler.command, "-std=gnu11", "-Wall", "-Werror", str(source), "-ldl", "-lm"]
-    subprocess.run([*command, "-o", str(program)], check=True)
+    subprocess.run([*command, "-o", str(program)], check=True, timeout=300)
     return program
 
 

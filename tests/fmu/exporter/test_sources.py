@@ -40,13 +40,15 @@ def compiled(crank: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("compiled") / "one_.o"
     prefix = "-DFMI2_FUNCTION_PREFIX=one_"
     command = [need("gcc"), *STRICT, prefix, "-c", str(source_of(crank)), "-o", str(made)]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, timeout=1800)
     return made
 
 
 def list_symbols(compiled: Path, *which: str) -> list[str]:
     command = [need("nm"), *which, str(compiled)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=1800
+    ).stdout
     return [line.split()[-1] for line in printed.splitlines()]
 
 
@@ -54,7 +56,7 @@ def list_symbols(compiled: Path, *which: str) -> list[str]:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_it_compiles_clean(crank: Exported, compiler: str, prefix: list[str]) -> None:
     command = [need(compiler), *STRICT, *prefix, "-fsyntax-only", str(source_of(crank))]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, timeout=1800)
 
 
 def test_only_fmi_functions_are_seen_from_outside(compiled: Path) -> None:
@@ -76,7 +78,7 @@ def test_two_fmus_link_into_one_program(
     other = unpack(make_crank(6.0).export_fmu(tmp_path / "other.fmu", inputs=["ref"]))
     gcc = need("gcc")
     command = [gcc, "-std=c11", "-O1", "-DFMI2_FUNCTION_PREFIX=two_", "-c", str(source_of(other))]
-    subprocess.run([*command, "-o", "two_.o"], check=True, cwd=tmp_path)
+    subprocess.run([*command, "-o", "two_.o"], check=True, cwd=tmp_path, timeout=1800)
     references = [str(crank.references[name]) for name in OUTPUTS]
     given = {
         "INPUT": str(crank.references["ref"]),
@@ -88,9 +90,14 @@ def test_two_fmus_link_into_one_program(
     defined = [f"-D{name}={value}" for name, value in given.items()]
     command = [gcc, "-std=c11", "-Wall", "-Werror", *defined, str(PROGRAM)]
     subprocess.run(
-        [*command, str(compiled), "two_.o", "-lm", "-o", "both"], check=True, cwd=tmp_path
+        [*command, str(compiled), "two_.o", "-lm", "-o", "both"],
+        check=True,
+        cwd=tmp_path,
+        timeout=1800,
     )
-    printed = subprocess.run([tmp_path / "both"], capture_output=True, text=True, cwd="/", env={})
+    printed = subprocess.run(
+        [tmp_path / "both"], capture_output=True, text=True, cwd="/", env={}, timeout=1800
+    )
     assert printed.returncode == 0
     rows = [[float(word) for word in line.split()] for line in printed.stdout.splitlines()]
     assert rows[0::2] == run_engine()
@@ -122,7 +129,7 @@ def test_sources_of_fmi_3_compile_clean(
     crank3: Exported, compiler: str, prefix: list[str], tmp_path: Path
 ) -> None:
     command = [need(compiler), *STRICT, "-O0", *prefix, "-c", str(source_of(crank3))]
-    subprocess.run([*command, "-o", "x.o"], check=True, cwd=tmp_path)
+    subprocess.run([*command, "-o", "x.o"], check=True, cwd=tmp_path, timeout=1800)
     names = list_symbols(tmp_path / "x.o", "--extern-only", "--defined-only")
     assert len(names) == 75  # all functions of FMI 3.0
     start = "my_fmi3[A-Z]" if prefix else "fmi3[A-Z]"
@@ -139,7 +146,10 @@ def test_sources_of_fmi_3_give_the_bits_of_the_engine(crank3: Exported, tmp_path
     made = tmp_path / "made.so"
     command = [need("gcc"), "-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
     subprocess.run(
-        [*command, *files, "-lm", "-o", str(made)], check=True, cwd=crank3.folder / "sources"
+        [*command, *files, "-lm", "-o", str(made)],
+        check=True,
+        cwd=crank3.folder / "sources",
+        timeout=1800,
     )
     fmu = Unpacked3(crank3.path, tmp_path / "unpacked")
     one = Instance3(fmu, library=made, where=None).start()
@@ -167,9 +177,16 @@ def test_nothing_is_fused_even_without_the_option(
 
     def count(*options: str) -> int:
         command = [need(compiler), "-std=gnu11", "-O2", "-mfma", *options, "-c"]
-        subprocess.run([*command, str(source_of(crank)), "-o", "x.o"], check=True, cwd=tmp_path)
+        subprocess.run(
+            [*command, str(source_of(crank)), "-o", "x.o"], check=True, cwd=tmp_path, timeout=1800
+        )
         listing = subprocess.run(
-            [need("objdump"), "-d", "x.o"], check=True, cwd=tmp_path, capture_output=True, text=True
+            [need("objdump"), "-d", "x.o"],
+            check=True,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=1800,
         )
         return len(re.findall(r"\bvfn?m(?:add|sub)", listing.stdout))
 
@@ -183,4 +200,6 @@ def test_zig_compiles_it_clean(crank: Exported, target: str, tmp_path: Path) -> 
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("ziglang is not installed")
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *STRICT]
-    subprocess.run([*command, "-c", str(source_of(crank)), "-o", "x.o"], check=True, cwd=tmp_path)
+    subprocess.run(
+        [*command, "-c", str(source_of(crank)), "-o", "x.o"], check=True, cwd=tmp_path, timeout=1800
+    )

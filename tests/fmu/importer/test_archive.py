@@ -333,7 +333,7 @@ def start_holder(path, end):
 def test_folders_go_at_the_end_of_the_interpreter_and_after_a_kill(tmp_path):
     path = make_specimen(tmp_path / "s.fmu")
     process, folder = start_holder(path, "raise SystemExit")
-    process.wait()
+    process.wait(60)
     assert folder and not os.path.exists(folder)
     process.stdout.close()
 
@@ -341,7 +341,7 @@ def test_folders_go_at_the_end_of_the_interpreter_and_after_a_kill(tmp_path):
     sweep()
     assert os.path.isdir(folder)  # it is in use
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(60)
     process.stdout.close()
     assert os.path.isdir(folder)
     Folder.acquire(read_archive(path)).release()
@@ -379,9 +379,12 @@ def test_a_full_temporary_folder_is_not_taken_for_a_damaged_file(tmp_path):
     full.mkdir()
     mount = 'mount -t tmpfs -o size=256k none "$1" && TMPDIR="$1" exec "$2" -c "$3" "$4"'
     command = ["unshare", "-rm", "sh", "-c", mount, "sh", full, sys.executable, FULL, path]
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"]).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "true"], timeout=300).returncode
+    ):
         pytest.skip("needs namespaces of users")
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert re.search(
         r"cannot unpack `car.fmu`: the temporary folder `.*/full` is full. It requires 1\.\d+ MB "

@@ -360,7 +360,9 @@ def test_an_fmu_that_can_be_instantiated_once_says_so(tmp_path):
 
 def test_importing_biella_imports_neither_fmpy_nor_the_importer():
     code = "import sys, biella; print([m for m in sys.modules if 'fmpy' in m or 'importer' in m])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     assert done.stdout.strip() == "[]"
     assert "Fmu" in biella.__all__ and callable(biella.Fmu)
 

@@ -28,7 +28,9 @@ def decode(tmp_path_factory, c_compiler):
     source, library = folder / "hook.c", folder / "hook.so"
     source.write_text(HOOK)
     flags = [*c_compiler.compile_flags, f"-I{PACKAGE}", *c_compiler.link_flags]
-    subprocess.run([*c_compiler.command, str(source), "-o", str(library), *flags], check=True)
+    subprocess.run(
+        [*c_compiler.command, str(source), "-o", str(library), *flags], check=True, timeout=300
+    )
     function = ctypes.CDLL(str(library)).decode
 
     def call(location: str, room: int = 4096) -> str | None:

@@ -224,7 +224,7 @@ def test_the_comparison():
 
 def biella(*arguments):
     command = [sys.executable, "-m", "biella", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_the_command(tmp_path, torque):

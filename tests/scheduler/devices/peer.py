@@ -196,6 +196,7 @@ class UdpEnd:
 
     def __init__(self, family: int = socket.AF_INET) -> None:
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
+        self.socket.settimeout(60)
         self.host = "127.0.0.1" if family == socket.AF_INET else "::1"
         self.socket.bind((self.host, 0))
         self.port: int = self.socket.getsockname()[1]
@@ -252,7 +253,7 @@ class TcpEnd(StreamEnd):
         self._begin(self.listener.accept()[0])
 
     def connect(self, port: int) -> None:
-        self._begin(socket.create_connection((self.host, port)))
+        self._begin(socket.create_connection((self.host, port), timeout=60))
 
     def _begin(self, connection: socket.socket) -> None:
         self.connection, self.rest, self.has_ended = connection, b"", False

@@ -30,7 +30,7 @@ class LoopThread:
     def __exit__(self, *error: object) -> None:
         self.run(self._end_tasks())
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        self._thread.join(60)
         self.loop.close()
 
     async def _end_tasks(self) -> None:

@@ -65,14 +65,16 @@ def make_namespaces(*names: str) -> Iterator[None]:
     made = []
     try:
         for name in names:
-            subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+            subprocess.run(
+                ["ip", "netns", "add", name], check=True, capture_output=True, timeout=300
+            )
             made.append(name)
             up = ["ip", "-n", name, "link", "set", "lo", "up"]
-            subprocess.run(up, check=True, capture_output=True)
+            subprocess.run(up, check=True, capture_output=True, timeout=300)
         yield
     finally:
         for name in made:
-            subprocess.run(["ip", "netns", "del", name], check=True)
+            subprocess.run(["ip", "netns", "del", name], check=True, timeout=300)
 
 
 def can_have_namespaces() -> bool:
@@ -136,7 +138,7 @@ def controlling(place: str, folder: Path, port: int, driver: str = "udp") -> Ite
         yield
     finally:
         controller.terminate()
-        said = controller.communicate()[1]
+        said = controller.communicate(timeout=300)[1]
     assert controller.returncode == 0, said
 
 
@@ -147,7 +149,7 @@ def run_plant(place: str, folder: Path, port: int, driver: str = "udp") -> None:
     )
     realtime = ["--until", str(UNTIL), "--factor", str(SLOWER)]
     plant = command(place, folder, "plant", port, *realtime, driver=driver)
-    subprocess.run(plant, check=True, capture_output=True)
+    subprocess.run(plant, check=True, capture_output=True, timeout=300)
 
 
 def read_logs(folder: Path) -> list[Result]:

@@ -41,6 +41,7 @@ class TestFiles:
             [sys.executable, "-c", script, diagrams.__file__, str(tmp_path / "there.svg")],
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
+            timeout=300,
         )
         draw(nested(), tmp_path / "here.svg")
         assert (tmp_path / "there.svg").read_bytes() == (tmp_path / "here.svg").read_bytes()

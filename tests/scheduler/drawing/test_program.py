@@ -63,6 +63,6 @@ def test_drawing_an_ordinary_diagram_does_not_import_scipy_optimize():
         "print('scipy.optimize' in sys.modules)"
     )
     answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     assert answer.stdout.strip() == "False"

@@ -163,6 +163,7 @@ def test_no_memory_is_allocated_in_a_tick(tmp_path: Path) -> None:
     subprocess.run(
         [*find_compiler().command, "-O1", "-fPIC", "-shared", str(source), "-o", str(library)],
         check=True,
+        timeout=300,
     )
     answer = subprocess.run(
         [sys.executable, "-c", RUN],
@@ -170,6 +171,7 @@ def test_no_memory_is_allocated_in_a_tick(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=300,
     )
     found = json.loads(answer.stdout)
     assert found.pop("open")[0] > 10  # so the counter counts

@@ -37,8 +37,12 @@ def run_c(tmp_path, compiler, text):
     (tmp_path / "prog.c").write_text(text)
     command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}"]
     program = tmp_path / EXECUTABLE
-    subprocess.run([*command, str(tmp_path / "prog.c"), "-o", str(program)], check=True)
-    return subprocess.run([str(program)], check=True, capture_output=True, text=True, env={}).stdout
+    subprocess.run(
+        [*command, str(tmp_path / "prog.c"), "-o", str(program)], check=True, timeout=300
+    )
+    return subprocess.run(
+        [str(program)], check=True, capture_output=True, text=True, env={}, timeout=300
+    ).stdout
 
 
 def include_all():
@@ -95,7 +99,9 @@ def check_shared(tmp_path, compiler, file, values):
     lines = [f'_Static_assert({name} == {value}, "{name}");' for name, value in values.items()]
     (tmp_path / "shared.c").write_text("\n".join([f'#include "{file}"', *lines]) + "\n")
     command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}", "-fsyntax-only"]
-    return subprocess.run([*command, tmp_path / "shared.c"], capture_output=True, text=True)
+    return subprocess.run(
+        [*command, tmp_path / "shared.c"], capture_output=True, text=True, timeout=300
+    )
 
 
 @pytest.mark.parametrize("file", find_shared())

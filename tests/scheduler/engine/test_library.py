@@ -21,7 +21,9 @@ def test_a_library_of_another_contract_is_refused(tmp_path, c_compiler):
     source = tmp_path / "other.c"
     source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
     other = tmp_path / "libother.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
+    subprocess.run(
+        [*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True, timeout=1800
+    )
     message = (
         f"{re.escape(str(other))} and .*_contract.py were built from different headers "
         rf"\(digests 0123456789abcdef and {_contract.DIGEST}\).*scheduler/engine/build.py"
@@ -31,7 +33,9 @@ def test_a_library_of_another_contract_is_refused(tmp_path, c_compiler):
 
     source.write_text("int nothing;\n")
     older = tmp_path / "libolder.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", older], check=True)
+    subprocess.run(
+        [*c_compiler.command, "-shared", "-fPIC", source, "-o", older], check=True, timeout=1800
+    )
     with pytest.raises(BiellaError, match=r"digests unknown and"):
         load_library(older)
 
@@ -40,7 +44,9 @@ def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compile
     source = tmp_path / "other.c"
     source.write_text('const char *bl_contract(void) { return "0123456789abcdef"; }\n')
     other = tmp_path / "libother.so"
-    subprocess.run([*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True)
+    subprocess.run(
+        [*c_compiler.command, "-shared", "-fPIC", source, "-o", other], check=True, timeout=1800
+    )
     code = (
         "import biella\nd = biella.Diagram('d', step=1e-3)\n"
         "d.add(biella.blocks.Constant(1.0))\nbiella.simulate(d, until=1e-3)"
@@ -50,6 +56,7 @@ def test_a_library_that_the_environment_names_is_checked_too(tmp_path, c_compile
         env={**os.environ, "BIELLA_LIBRARY": str(other)},
         capture_output=True,
         text=True,
+        timeout=1800,
     )
     assert done.returncode and "were built from different headers" in done.stderr
 
@@ -64,7 +71,9 @@ def test_a_checkout_that_was_not_built_says_how_to_build_it():
         "sys.meta_path.insert(0, Unbuilt())\n"
         "import biella.scheduler.engine._library"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=1800
+    )
     assert "BiellaError: the engine has not been built" in done.stderr
     assert "scheduler/engine/build.py" in done.stderr
 

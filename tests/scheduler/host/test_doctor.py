@@ -93,7 +93,7 @@ sys.exit(cli.main(["doctor", "--seconds", "0.02", "--json"]))
 @pytest.mark.engine
 def test_without_permissions_it_measures_the_rest_and_says_what_was_refused():
     command = [sys.executable, "-c", AS_NOBODY]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=300)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     refused = {p["name"] for p in told["privileges"] if not p["granted"]}

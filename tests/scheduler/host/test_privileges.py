@@ -65,7 +65,7 @@ def locked_kib(status=None):
 
 def run_as_nobody(script):
     command = [sys.executable, "-c", AS_NOBODY + script]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -158,7 +158,7 @@ def test_a_small_stack_is_not_overrun():
         for size in (32 * 1024, 200 * 1024):
             thread = threading.Thread(target=work, args=(size,))
             thread.start()
-            thread.join()
+            thread.join(60)
     finally:
         threading.stack_size(former)
     assert found == [True, False]
@@ -194,7 +194,9 @@ def compile_c(target, *arguments):
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
-    subprocess.run([compiler, *FLAGS, *map(str, arguments), "-o", str(target)], check=True)
+    subprocess.run(
+        [compiler, *FLAGS, *map(str, arguments), "-o", str(target)], check=True, timeout=300
+    )
 
 
 def test_memory_is_not_locked_where_a_limit_would_make_later_allocations_fail(tmp_path):
@@ -224,7 +226,9 @@ int main(void) {
     program = tmp_path / "driver"
     compile_c(program, driver, SOURCES / "scheduler/host/privileges.c")
     # Without a sanitizer that is preloaded.
-    done = subprocess.run([program], capture_output=True, text=True, check=True, env={})
+    done = subprocess.run(
+        [program], capture_output=True, text=True, check=True, env={}, timeout=300
+    )
     granted, error, allocated, fails_later = done.stdout.split()
     assert (granted, int(error), allocated) == ("0", errno.ENOMEM, "1")
     assert fails_later == "1"  # so it would have been, had it been locked

@@ -308,7 +308,7 @@ def test_ctrl_c_ends_a_run_and_gives_its_result():
     """)
     assert process.stdout.readline() == "goes\n"
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate()
+    out, errors = process.communicate(timeout=300)
     assert out.startswith("True interrupted by Ctrl-C at t = "), errors
     assert process.returncode == 0
 
@@ -332,7 +332,7 @@ def test_a_signal_ends_a_run_safely(number, waits, tmp_path):
     """)
     assert process.stdout.readline() == "goes\n"
     process.send_signal(number)
-    out, errors = process.communicate()
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == (0 if waits else 128 + number), errors
     assert out.startswith(f"ended by {number.name}") == waits
     log = Result.from_hdf5(tmp_path / "log.h5")

@@ -134,10 +134,12 @@ def test_a_device_that_ends_the_run_is_an_error_with_a_result(monkeypatch):
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1.2 MB."""
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1200k", "x", tmp_path]).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "x", tmp_path], timeout=300
+    ).returncode:
         pytest.skip("needs the right to mount a file system")
     yield tmp_path
-    subprocess.run(["umount", tmp_path], check=True)
+    subprocess.run(["umount", tmp_path], check=True, timeout=300)
 
 
 @pytest.mark.parametrize("limit", ["disk", "size"])
@@ -162,7 +164,7 @@ def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_facto
         sys.exit(main(["run-realtime", {str(folder / "d.py")!r}, "--until", "0.2",
                        "--log", {str(log)!r}]))
     """)
-    out, errors = process.communicate()
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     assert "wrote" not in out
     why = "the disk is full" if limit == "disk" else "larger than the system allows"

@@ -27,7 +27,7 @@ def test_a_process_that_ends_ends_its_runs(tmp_path):
         run = run_realtime(live_runs.loop(), out={str(tmp_path / "log.h5")!r})
         run.latest("plant")
     """)
-    _, errors = process.communicate()
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0 and not errors
     log = Result.from_hdf5(tmp_path / "log.h5")
     assert log.info["stopped"].startswith("ended with the process at t = ")
@@ -45,7 +45,7 @@ def test_a_killed_process_leaves_its_log(tmp_path):
     """)
     assert process.stdout.readline() == "goes\n"
     process.kill()
-    process.communicate()
+    process.communicate(timeout=300)
     log = Result.from_hdf5(tmp_path / "log.h5")
     assert log.log is not None
     assert log.length > 100 and log.log.ticks > 500
@@ -77,7 +77,7 @@ def test_a_run_on_a_full_disk_goes_on(tmp_path):
               info["recorder"], sep="|")
         """
     )
-    out, errors = process.communicate()
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     kept, ticks, lost, entries_lost, gaps, trouble = out.strip().split("|")
     (gap,) = eval(gaps)

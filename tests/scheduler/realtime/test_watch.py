@@ -49,6 +49,7 @@ def test_another_process_sees_the_latest_values(folder):
             capture_output=True,
             text=True,
             check=True,
+            timeout=300,
         )
         assert json.loads(told.stdout)["values"] == {"place.y": [3.0, -4.0]}
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
@@ -108,7 +109,7 @@ def test_readers_never_see_half_a_page():
             seen += 1
             assert {glance.values["ref.y"], glance.values["twice.y"]} == {float(glance.tick)}
     over.set()
-    writer.join()
+    writer.join(60)
     page.close()
 
 
@@ -125,7 +126,9 @@ def test_a_page_that_is_being_written_is_not_read():
 
 def test_what_killed_processes_left_is_removed_and_what_is_no_page_is_not_read(folder):
     runtime_folder()
-    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1, timeout=300
+    )
     dead = folder / f"{int(done.stdout)}-00.live"
     dead.write_bytes(b"anything")
     own = folder / f"{os.getpid()}-00.live"

@@ -257,10 +257,10 @@ class TestLock:
                 simulate(diagram(), 0.01, out=path)
             if killed:
                 process.send_signal(signal.SIGKILL)
-            process.communicate("end\n")
+            process.communicate("end\n", timeout=300)
         finally:
             process.kill()
-            process.wait()
+            process.wait(60)
         assert Result.from_hdf5(path).length == 4
         assert simulate(diagram(), 0.01, out=path).length == 11
         assert list(tmp_path.iterdir()) == [path]
@@ -302,7 +302,7 @@ class TestLock:
             with pytest.raises(ResultError, match=rf"another run \(process {process.pid}\)"):
                 simulate(diagram(), 0.01, out=path)
             process.kill()
-            process.wait()
+            process.wait(60)
             assert simulate(diagram(), 0.01, out=path).length == 11
         finally:
             process.kill()

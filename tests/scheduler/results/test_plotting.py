@@ -98,7 +98,9 @@ def test_no_display_and_no_pyplot(tmp_path: Path) -> None:
         f"Result.from_arrays([0, 1], {{'x': [0, 1]}}).plot(path={str(tmp_path / 'p.png')!r}); "
         "print('matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+    )
     assert done.stdout.strip() == "False", done.stderr
 
 

@@ -140,7 +140,9 @@ class TestFile:
             "from biella.scheduler.results._result import Result; "
             f"r = Result.from_hdf5({str(tmp_path / 'r.h5')!r}); print(r.length, r['ref'][-1])"
         )
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+        )
         assert done.stdout.split() == ["500", str(499 + 1 / 16)], done.stderr
         recorder.append(make_rows(500, 500))
         check(recorder.close(), 1000)
@@ -265,7 +267,9 @@ from biella.scheduler.results._signals import ResultError, Signal
 
 {body}
 """
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+    )
 
 
 def test_a_killed_process_leaves_a_readable_file(tmp_path: Path) -> None:
@@ -289,7 +293,7 @@ while True:
         if written > 300_000:
             break
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     result = Result.from_hdf5(file)
     assert result.length >= written

@@ -59,7 +59,9 @@ try:
 except ResultError as error:
     print(error)
 """
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         assert "larger than the system allows. The file is unchanged." in done.stdout
@@ -87,7 +89,9 @@ def test_heavy_libraries_wait_until_needed() -> None:
         "import sys, biella.scheduler.results._recorder, biella.scheduler.run._progress; "
         "print([m for m in ('matplotlib', 'h5py', 'rich', 'pandas') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+    )
     assert done.stdout.strip() == "[]", done.stderr
 
 

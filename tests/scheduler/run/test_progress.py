@@ -43,7 +43,7 @@ class TestProgress:
                 break
             seen += piece
         os.close(master)
-        assert process.wait() == 0
+        assert process.wait(60) == 0
         return seen.decode()
 
     def test_short_runs_are_silent(self) -> None:

@@ -37,7 +37,7 @@ def root(c_compiler, tmp_path_factory):
     library = tmp_path_factory.mktemp("root") / "root.so"
     source = PACKAGE / "blocks" / "core" / "kernel" / "root.c"
     command = [*c_compiler.command, "-std=c11", "-O2", "-fPIC", "-shared", f"-I{PACKAGE}"]
-    subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True)
+    subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True, timeout=300)
     loaded = CDLL(str(library))
     loaded.bl_bracket_open.restype = Bracket
     loaded.bl_bracket_open.argtypes = [c_double] * 3

@@ -123,4 +123,4 @@ def test_describing_does_not_import_matplotlib() -> None:
         "assert 'matplotlib' not in sys.modules; mechanisms.rotor().draw(); "
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

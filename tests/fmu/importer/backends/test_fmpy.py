@@ -47,7 +47,9 @@ try:
 except biella.BiellaError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     assert "requires FMPy: install it with `pip install fmpy`" in done.stdout
 
 

@@ -203,7 +203,7 @@ class Line:
 
     def __exit__(self, *error):
         self.over.set()
-        self.pump.join()
+        self.pump.join(60)
         for pair in self.pairs:
             for end in pair:
                 os.close(end)
@@ -399,7 +399,7 @@ class Liar:
 
     def close(self):
         self.over.set()
-        self.thread.join()
+        self.thread.join(60)
         self.listener.close()
 
 

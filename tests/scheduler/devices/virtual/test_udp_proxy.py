@@ -204,7 +204,10 @@ def test_from_the_shell():
     assert rest == "to device: 1 arrived, 1 passed\nto host: no datagrams\n"
     end.close()
     wrong = subprocess.run(
-        [*command, "--listen", "0", "--to", "1", "--drop", "2"], capture_output=True, text=True
+        [*command, "--listen", "0", "--to", "1", "--drop", "2"],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert wrong.returncode == 1 and "a probability, 0 to 1" in wrong.stderr
 

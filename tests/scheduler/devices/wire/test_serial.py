@@ -122,7 +122,7 @@ def test_any_baud_and_no_changed_byte(end, baud):
     assert handle, message
     with Device(handle, 1, 1):
         told = subprocess.run(
-            ["stty", "-a"], stdin=end.slave, capture_output=True, text=True, check=True
+            ["stty", "-a"], stdin=end.slave, capture_output=True, text=True, check=True, timeout=300
         ).stdout
         if sys.platform == "linux":
             assert end.speeds == (baud, baud)
@@ -298,7 +298,7 @@ def test_a_terminal_that_this_program_has_is_none_of_its_own(end):
         "except OSError: sys.exit(0)\n"
         "sys.exit(3)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(end.path), *sys.path])
+    done = subprocess.run([sys.executable, "-c", code, str(end.path), *sys.path], timeout=300)
     assert done.returncode == 0
     assert termios.tcgetattr(end.slave)
 

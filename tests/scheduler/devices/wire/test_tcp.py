@@ -230,8 +230,8 @@ def test_we_never_connect_to_ourselves():
     with make_namespaces(name):
         one_port = "echo 40000 40000 > /proc/sys/net/ipv4/ip_local_port_range"
         enter = ["nsenter", f"--net=/run/netns/{name}"]
-        subprocess.run([*enter, "sh", "-c", one_port], check=True)
-        subprocess.run([*enter, sys.executable, "-c", code], check=True)
+        subprocess.run([*enter, "sh", "-c", one_port], check=True, timeout=300)
+        subprocess.run([*enter, sys.executable, "-c", code], check=True, timeout=300)
 
 
 @only_linux
@@ -620,7 +620,7 @@ def test_safe_values_arrive_after_the_device_was_closed(deaf):
     )
     reader.start()
     deaf.device.close()
-    reader.join()
+    reader.join(60)
     deaf.check()
     assert deaf.seen[-1].flags & SAFE
 
@@ -711,7 +711,7 @@ def test_what_is_left_of_a_frame_goes_out_while_it_waits():
             reader = threading.Timer(0.05, deaf.read)
             reader.start()
             ended = deaf.device.wait(far())
-            reader.join()
+            reader.join(60)
             if ended:
                 break
         assert ended == 1

@@ -121,6 +121,7 @@ def test_nobody_there_is_silence_and_not_an_error(end):
             assert device.give(1.0) == OK
         assert device.values[ALIVE] == 0
         end.socket = socket.socket(end.socket.family, socket.SOCK_DGRAM)
+        end.socket.settimeout(60)
         end.socket.bind((host, port))
         end.to = to
         device.give(2.0)

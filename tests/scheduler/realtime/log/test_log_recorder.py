@@ -134,7 +134,7 @@ for k in range(5):
         r.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", script])
+    done = subprocess.run([sys.executable, "-c", script], timeout=300)
     assert done.returncode == -signal.SIGKILL
     found = Result.from_hdf5(tmp_path / "log.h5")
     assert found.length == 20 and found.log is not None and found.log.ticks == 20

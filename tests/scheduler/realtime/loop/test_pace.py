@@ -215,7 +215,7 @@ def test_without_deadlines_nothing_is_lost_where_the_reader_is_slow():
         got: list[float] = []
         while len(got) < 101:
             got += rows.pull()[:, 1].tolist()
-        runner.join()
+        runner.join(60)
         assert got == list(range(101)) and pace.rows_lost == 0
 
 
@@ -233,6 +233,27 @@ def test_histograms_agree_with_numpy_within_a_bin(values):
     for part in (0.5, 0.99, 0.999):
         exact = np.quantile(values, part, method="inverted_cdf")
         assert abs(histogram.percentile(part) - exact) <= exact / 32 + 1e-9
+
+
+def test_a_copy_of_a_histogram_that_a_run_adds_to_is_of_one_instant():
+    pace, counts = Pace(), [0]
+    pace.clock = CLOCK_FREE
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            for _ in range(3000):
+                copy = Histogram.of(pace.execution)
+                assert sum(copy.bins) == copy.count
+                assert copy.least * copy.count <= copy.sum <= copy.most * copy.count
+                counts.append(copy.count)
+        finally:
+            pace.cancel = 1
+            runner.join(60)
+    assert not runner.is_alive()
+    assert counts == sorted(counts) and counts[-1] > 0
+    assert counts[-1] <= pace.execution.count == pace.done
 
 
 def test_a_pipe_keeps_order_and_takes_all_or_nothing():
@@ -263,7 +284,7 @@ def test_a_pipe_between_two_threads_loses_nothing():
         got: list[float] = []
         while len(got) < total:
             got += pipe.pull().tolist()
-        writer.join()
+        writer.join(60)
         assert got == list(range(total))
 
 
@@ -641,7 +662,7 @@ def test_cancel_and_pause():
             pass
         assert pace.done == done
         pace.cancel = 1
-        runner.join()
+        runner.join(60)
     assert pace.end == END_CANCEL
     assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG | contract.BL_SEND_AGAIN] * 3
     assert pace.clock == CLOCK_WALL

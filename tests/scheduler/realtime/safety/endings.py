@@ -75,7 +75,7 @@ class SerialBoard:
     def close(self) -> None:
         self._ended = True
         os.write(self.slave, b"\0")
-        self._thread.join()
+        self._thread.join(60)
         os.close(self.slave)
         os.close(self.master)
 
@@ -100,7 +100,9 @@ class Firmware:
         compiler = shutil.which("cc")
         assert compiler is not None, "this needs a C compiler"
         include = f"-I{ROOT / 'examples' / 'firmware'}"
-        subprocess.run([compiler, "-O1", include, HERE / "board.c", "-o", program], check=True)
+        subprocess.run(
+            [compiler, "-O1", include, HERE / "board.c", "-o", program], check=True, timeout=300
+        )
         self.process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())
@@ -120,8 +122,8 @@ class Firmware:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait()
-        self._thread.join()
+        self.process.wait(60)
+        self._thread.join(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -348,7 +350,7 @@ def observe(name: str, *, guard: bool) -> Outcome:
                 if terminal >= 0:
                     os.close(terminal)
                 process.kill()
-                process.wait()
+                process.wait(60)
         finally:
             for board in boards:
                 board.close()

@@ -59,7 +59,7 @@ def test_a_killed_run_is_made_safe_and_latched(board, capsys):
     assert not board.is_safe
     process.kill()
     wait_until(lambda: board.is_safe)
-    process.communicate()
+    process.communicate(timeout=300)
     wait_until(lambda: any(Path(os.environ["XDG_RUNTIME_DIR"], "biella").glob("*.latch")))
     with pytest.raises(BiellaError, match=r"the last run with these devices died at .*rearm"):
         run_realtime(build(), bind=bind(board.port), guard=True)
@@ -82,7 +82,7 @@ def test_a_stopped_run_is_made_safe_and_latched_when_it_continues(board):
         assert all(flags & 2 for _, _, flags in board.seen[count:])
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=300)
 
 
 def test_a_command_is_guarded_as_a_whole(board):
@@ -97,7 +97,7 @@ def test_a_command_is_guarded_as_a_whole(board):
 
 def test_a_command_keeps_its_exit_code(capfd):
     command = [sys.executable, "-c", "import sys; sys.exit(7)"]
-    done = subprocess.run([sys.executable, "-m", "biella", "guard", "--", *command])
+    done = subprocess.run([sys.executable, "-m", "biella", "guard", "--", *command], timeout=300)
     assert done.returncode == 7
     assert cli.main(["guard"]) == 1
     assert cli.main(["guard", "--", "no-such-command"]) == 1
@@ -135,7 +135,7 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
         """,
     )
     assert process.stdin is not None
-    process.communicate("now\n")
+    process.communicate("now\n", timeout=300)
     wait_until(lambda: board.is_safe)
     assert all(value == SAFE for _, value, flags in board.seen if flags & 2)
 
@@ -155,7 +155,7 @@ def test_a_latch_that_cannot_be_read_is_a_latch(board, capsys):
 def test_a_command_keeps_its_words():
     command = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "a", "--", "b"]
     words = [sys.executable, "-m", "biella", "guard", "--", *command]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "['a', '--', 'b']"
 
 

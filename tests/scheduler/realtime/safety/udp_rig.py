@@ -23,6 +23,7 @@ class Board:
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.settimeout(600)
         self.socket.bind(("127.0.0.1", 0))
         self.port: int = self.socket.getsockname()[1]
         self.seen: list[tuple[float, float, int]] = []
@@ -57,7 +58,7 @@ class Board:
 
     def close(self) -> None:
         self.socket.sendto(b"", self.socket.getsockname())
-        self._thread.join()
+        self._thread.join(60)
         self.socket.close()
 
 

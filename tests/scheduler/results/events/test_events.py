@@ -164,7 +164,9 @@ assert result.info["stopped"].startswith("interrupted")
 end = result.t[-1]
 assert result.events.total > 0 and abs(result.events.total - end / 0.2) < 2, (result.events, end)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4], timeout=300
+    )
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
@@ -176,7 +178,7 @@ from tests.scheduler.results.events.test_events import oscillator
 threading.Timer(2.5, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
 simulate(oscillator(1e-4), 1e6, every=100, out={str(tmp_path / "a.h5")!r})
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[4])
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[4], timeout=300)
     assert done.returncode == -signal.SIGKILL
     result = Result.from_hdf5(tmp_path / "a.h5")
     expected = switches(int((result.t[-1] - 0.045) / 0.2) + 1)

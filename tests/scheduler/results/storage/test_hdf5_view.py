@@ -65,7 +65,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of a run whose process was killed."""
     path = tmp_path_factory.mktemp("killed") / "log.h5"
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=300)
     assert done.returncode == -signal.SIGKILL
     return path
 

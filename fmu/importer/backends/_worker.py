@@ -14,6 +14,7 @@ import threading
 import time
 from ctypes import POINTER, c_double
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from ....errors import BiellaError, FmuError
 from ....scheduler.compile.diagram._diagram import Diagram
 from ....scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ....scheduler.engine._library import contract
+from .._archive import Folder
 from .._fmu import Fmu
 from .._variables import text_places
 from ._called import open_writer, read_text, write_text
@@ -45,7 +47,7 @@ class Worker:
 
     instance: Instance
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], folder: Path | None = None) -> None:
         digest = order.pop("digest")
         for name, values in order.pop("binaries", {}).items():
             data = [bytes.fromhex(value) for value in values]
@@ -53,14 +55,20 @@ class Worker:
         block: Any = Fmu(order.pop("path"), period=1.0, **order)
         if block.description.archive.digest != digest:
             raise FmuError(f"{block.external_name} has changed since the block was created.")
-        self.instance = Instance(_alone(block).compile())
+        if folder is not None:
+            Folder.adopt(block.description.archive, folder)
+        self.model = _alone(block).compile()
+        self.text_outputs = text_places(block.interface.outputs)
+        self.text_inputs = text_places(block.interface.inputs)
+
+    def open(self) -> None:
+        """Load the FMU."""
+        self.instance = Instance(self.model)
         plan = self.instance.plan
         info, record = plan.blocks[0], plan.block_records[0]
         self.first = int(record["p_first"])
         self.inputs = [p.slot + k for p in info.inputs for k in range(p.width)]
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
-        self.text_outputs = text_places(block.interface.outputs)
-        self.text_inputs = text_places(block.interface.inputs)
         self.texts: dict[int, tuple[int, float]] = {
             place: (open_writer(self.instance, type_), 0.0)
             for place, type_ in self.text_inputs.items()
@@ -69,6 +77,9 @@ class Worker:
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
+        if op == b"N":
+            self.open()
+            return b""
         values = self.instance.values
         if op == b"W":
             return self._warning().encode()
@@ -154,6 +165,7 @@ def main() -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None  # isolate="strict"
     threading.Thread(target=_leave_with_parent, args=(parent,), daemon=True).start()
     worker: Worker | None = None
     while head := requests.read(REQUEST.size):
@@ -164,7 +176,7 @@ def main() -> None:
             break
         try:
             if op == b"L":
-                worker, answer = Worker(json.loads(payload)), b""
+                worker, answer = Worker(json.loads(payload), folder), b""
             else:
                 assert worker is not None
                 answer = worker.answer(op, t, dt, payload)
@@ -176,7 +188,7 @@ def main() -> None:
             outcome, answer = FAILED, f"{type(error).__name__}: {error}".encode()
         answers.write(REPLY.pack(outcome, len(answer)) + answer)
         answers.flush()
-    if worker is not None:
+    if worker is not None and hasattr(worker, "instance"):
         worker.instance.close()
 
 

@@ -22,7 +22,7 @@ from . import _realtime as realtime
 from . import _run as run
 from . import _watching as watching
 from ._load import load_diagram
-from ._shared import EXIT_OK, complain
+from ._shared import EXIT_OK, complain, end_options
 
 __all__ = ["load_diagram", "main"]
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     given = sys.argv[1:] if arguments is None else arguments
-    options = parser.parse_args(renamed_options(given, _show_warning))
+    options = parser.parse_args(end_options(renamed_options(given, _show_warning)))
     if options.command is None:
         parser.print_help(sys.stderr)
         return EXIT_USAGE

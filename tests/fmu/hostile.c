@@ -203,7 +203,7 @@ static int end(model *m) {
             for (int n = 0; n < 100; n++) {
                 for (int k = 3; k < 16; k++)
                     if (write(k, "", 1) < 0) continue;
-                usleep(50000);
+                usleep(200000);
             }
             return OK;
         }
@@ -282,3 +282,4 @@ API int fmi2DoStep(void *c, double t, double h, int no_return) {
     return first ? OK : end(m);
 }
 API int fmi2GetRealStatus(void *c, int kind, double *value) { return (void)kind, *value = ((model *)c)->t, OK; }
+API int fmi2GetBooleanStatus(void *c, int kind, int *value) { return (void)c, (void)kind, *value = 0, OK; }

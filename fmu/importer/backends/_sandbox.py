@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,30 +66,25 @@ def enter_namespaces(scratch: str, size: int) -> str:
         ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"),
     ):  # fmt: skip
         Path("/proc/self", name).write_text(text)
-    granted = "no network, own IPC and mounts"
-    if size:
-        options = f"size={size},nr_inodes=10000,mode=700".encode()
-        _check(_libc.mount(b"none", b"/", None, _PRIVATE | _RECURSIVE, None), "mount")
-        flags = _NO_SUID | _NO_DEV | _NO_EXEC
-        _check(_libc.mount(b"none", os.fsencode(scratch), b"tmpfs", flags, options), "mount tmpfs")
-    return granted
+    options = f"size={size},nr_inodes=10000,mode=700".encode()
+    _check(_libc.mount(b"none", b"/", None, _PRIVATE | _RECURSIVE, None), "mount")
+    flags = _NO_SUID | _NO_DEV | _NO_EXEC
+    _check(_libc.mount(b"none", os.fsencode(scratch), b"tmpfs", flags, options), "mount tmpfs")
+    return "no network, own IPC and mounts"
 
 
-def limit_resources(limits: dict[str, int]) -> dict[str, str]:
-    """Set limits of the process by the names of `resource`; return what holds."""
-    granted = {}
-    for name, value in limits.items():
-        number = getattr(resource, name)
-        _, most = resource.getrlimit(number)
-        hard = value + 1 if name == "RLIMIT_CPU" else value  # the soft one names itself
-        if most != resource.RLIM_INFINITY:
-            value, hard = min(value, most), min(hard, most)
-        resource.setrlimit(number, (value, hard))
-        granted[name] = str(value)
-    return granted
+def limit_resource(name: str, value: int) -> str:
+    """Set a limit of the process by its name in `resource`; return what holds."""
+    number = getattr(resource, name)
+    _, most = resource.getrlimit(number)
+    hard = value + 1 if name == "RLIMIT_CPU" else value  # the soft one names itself
+    if most != resource.RLIM_INFINITY:
+        value, hard = min(value, most), min(hard, most)
+    resource.setrlimit(number, (value, hard))
+    return str(value)
 
 
-def restrict_files(read: list[str], list_only: list[str], scratch: str | None) -> int:
+def restrict_files(read: list[str], list_only: list[str], scratch: str) -> int:
     """Allow reading below `read` and all below `scratch`, nothing else; return the version."""
     version = _check(_call(_CREATE_RULESET, None, ctypes.c_size_t(0), 1), "Landlock")
     rights = max(v for v in _ALL_RIGHTS if v <= version)
@@ -118,18 +114,18 @@ def restrict_files(read: list[str], list_only: list[str], scratch: str | None) -
         allow(path, _READ_DIR)
     for path in _DEVICES:
         allow(path, _READ_FILE | _WRITE_FILE)
-    if scratch is not None:
-        allow(scratch, _SCRATCH)
+    allow(scratch, _SCRATCH)
     _check(_libc.prctl(38, 1, 0, 0, 0), "no new privileges")
     _check(_call(_RESTRICT_SELF, ruleset, 0), "Landlock")
     os.close(ruleset)
     return version
 
 
-def drop_capabilities() -> None:
+def drop_capabilities() -> str:
     """Give up what root, also that of a user namespace, may do."""
     header = struct.pack("=Ii", 0x20080522, 0)
     _check(_libc.capset(header, bytes(24)), "capset")
+    return "none"
 
 
 def filter_calls(library: str, channel: socket.socket) -> str:
@@ -159,26 +155,24 @@ def confine(order: dict[str, Any], channel: socket.socket) -> dict[str, dict[str
             return False
         return True
 
-    scratch: str | None = order["scratch"]
-    size = int(order["scratch_size"])
-    entered = attempt("namespaces", lambda: enter_namespaces(order["scratch"], size))
-    if not entered or not size:
-        scratch = None
-    os.environ["HOME"] = os.environ["TMPDIR"] = scratch or order["folder"]
-    os.chdir(scratch or order["folder"])
+    scratch, size = str(order["scratch"]), int(order["scratch_size"])
+    entered = attempt("namespaces", lambda: enter_namespaces(scratch, size))
+    os.environ["HOME"] = os.environ["TMPDIR"] = scratch
+    os.chdir(scratch)
     for name, value in order["limits"].items():
-        attempt(name, lambda name=name, value=value: limit_resources({name: value})[name])  # type: ignore[misc]
-    attempt("capabilities", lambda: drop_capabilities() or "none")  # type: ignore[func-returns-value]
+        attempt(name, partial(limit_resource, name, value))
+    attempt("capabilities", drop_capabilities)
 
     def restrict() -> str:
         own = [f"/proc/{os.getpid()}"]
         version = restrict_files(order["read"] + own, order["list"], scratch)
         if version < 3:
             missing["truncation"] = f"version {version} of Landlock does not prevent it"
-        writes = (
-            f"writes up to {size / 1e6:.3g} MB to its scratch folder" if scratch else "no writes"
+        most = f"{'' if entered else 'files of '}up to {size / 1e6:.3g} MB"
+        return (
+            f"reads its own folder, Python and system libraries; writes {most} to its scratch "
+            f"folder"
         )
-        return f"reads its own folder, Python and system libraries; {writes}"
 
     attempt("files", restrict)
     attempt("calls", lambda: filter_calls(order["library"], channel))

@@ -59,6 +59,8 @@ _KEPT = (
 )  # fmt: skip
 """The variables of the environment that are passed on, with those that the user names."""
 
+_SCRIPT = Path(__file__).with_name("_sandbox.py")
+
 # linux/seccomp.h: struct seccomp_notif and seccomp_notif_resp
 _NOTICE, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
@@ -81,7 +83,8 @@ class IsolationLimits:
         Largest number of open files.
     scratch
         Size in bytes of the only folder that the FMU may write to: in memory, gone after the run,
-        its working directory and that for temporary files. 0: none.
+        its working directory and that for temporary files. Without user namespaces, it is on the
+        disk and the size is that of each file.
     read
         More files and folders that the FMU may read, such as tables or an installed runtime.
     environment
@@ -102,7 +105,12 @@ class IsolationLimits:
     required: bool | Sequence[str] = False
 
     def __post_init__(self) -> None:
-        for name, low in (("memory", 2**28), ("cpu_time", 1.0), ("open_files", 32), ("scratch", 0)):
+        for name, low in (
+            ("memory", 2**28),
+            ("cpu_time", 1.0),
+            ("open_files", 32),
+            ("scratch", 2**16),
+        ):
             value = getattr(self, name)
             if value is None and name in ("memory", "cpu_time"):
                 continue
@@ -170,7 +178,7 @@ class Report:
     def describe_refused(self) -> str:
         """Return what the FMU attempted; empty: nothing that is reported."""
         calls = [f"{name} ({count} x)" for name, count in sorted(self.refused.items())]
-        return name_list(calls)
+        return name_list(calls) if calls else ""
 
 
 class Listener:
@@ -246,8 +254,7 @@ def start(
     kept = {name: os.environ[name] for name in (*_KEPT, *limits.environment) if name in os.environ}
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-B", str(Path(__file__).with_name("_sandbox.py")),
-             json.dumps(order)],
+            [sys.executable, "-I", "-B", str(_SCRIPT), json.dumps(order)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", **kept},

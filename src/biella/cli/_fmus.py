@@ -180,7 +180,9 @@ def simulate_fmu(options: argparse.Namespace) -> None:
         raise
     print_result(result, options.json)
     for report in result.info.get("isolation", {}).values():
-        say(f"isolation: {'; '.join(f'{name}: {text}' for name, text in report['granted'].items())}")
+        say(
+            f"isolation: {'; '.join(f'{name}: {text}' for name, text in report['granted'].items())}"
+        )
     write(result)
     if options.plot:
         otherwise = Path(options.file.with_suffix(".png").name)

@@ -20,6 +20,7 @@ from . import _mechanisms as mechanisms
 from . import _offline as offline
 from . import _realtime as realtime
 from . import _run as run
+from . import _sbom as sbom
 from . import _watching as watching
 from ._load import load_diagram
 from ._shared import EXIT_OK, complain, end_options
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     watching.add_command(commands)
     mechanisms.add_commands(commands)
     run.add_commands(commands)
+    sbom.add_commands(commands)
     return parser
 
 

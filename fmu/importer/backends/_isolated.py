@@ -216,7 +216,7 @@ class IsolatedSession:
     def output(self, t: float) -> None:
         """Ask for the outputs."""
         outputs = np.frombuffer(self._call(b"O", t, payload=self._present())).copy()
-        if outputs.size != sum(port.width for port in self.block.outputs):
+        if outputs.size != self.values.output_count:
             raise FmuError(f"{self.block.external_name} sent {outputs.size} outputs.")
         if self.text_outputs:
             texts = unpack_texts(self._call(b"U"), len(self.text_outputs))

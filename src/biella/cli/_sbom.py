@@ -114,8 +114,8 @@ def _reference(found: Distribution) -> str:
 
 
 def _describe_package(found: Distribution) -> dict[str, Any]:
-    about = found.metadata
-    described = {
+    about: Any = found.metadata
+    described: dict[str, Any] = {
         "type": "library",
         "bom-ref": _reference(found),
         "name": about["Name"],

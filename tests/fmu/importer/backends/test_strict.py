@@ -244,6 +244,7 @@ def run_mode(hostile, mode, isolate="strict", **options):
 def test_what_ends_or_blocks_a_process_is_an_error_that_says_so(hostile, mode, options, message):
     with pytest.raises(BlockError, match=f"(?s){message}") as caught:
         run_mode(hostile, mode, **options)
+    assert caught.value.result is not None
     assert caught.value.result.t[-1] == pytest.approx(0.1)
 
 

@@ -184,13 +184,15 @@ class Report:
 class Listener:
     """Answers the refused system calls of a confined process, and counts them."""
 
-    def __init__(self, descriptor: int, report: Report) -> None:
-        self.descriptor, self.report = descriptor, report
+    def __init__(self, descriptor: int | None, report: Report) -> None:
+        self.descriptor, self.report = descriptor, report  # None: the kernel refuses by itself
 
     def answer(self) -> None:
         """Refuse the calls that wait."""
         import fcntl
 
+        if self.descriptor is None:
+            return
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         while any(event & select.POLLIN for _, event in poll.poll(0)):
@@ -209,8 +211,9 @@ class Listener:
 
     def close(self) -> None:
         """Let go of it: calls that still wait fail."""
-        with contextlib.suppress(OSError):
+        if self.descriptor is not None:
             os.close(self.descriptor)
+            self.descriptor = None
 
 
 def start(
@@ -284,7 +287,7 @@ def receive(channel: socket.socket, answer: bytes, name: str, limits: IsolationL
     descriptors: list[int] = []
     with contextlib.suppress(BlockingIOError):
         _, descriptors, _, _ = socket.recv_fds(channel, 16, 1)
-    listener = Listener(descriptors[0] if descriptors else -1, report)
+    listener = Listener(descriptors[0] if descriptors else None, report)
     gone = [f"{PROTECTIONS.get(key, key)} ({why})" for key, why in missing.items()]
     if any(key in limits.needed for key in missing):
         listener.close()

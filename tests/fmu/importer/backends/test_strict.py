@@ -9,6 +9,7 @@ import sys
 import warnings
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ ATTACKS = {
 """In the order of hostile.c, with the protection that prevents it."""
 REFUSED_ANYWAY = {"trace a process", "new user namespace", "delete a file"}
 """By some systems, or because the attack before worked."""
+SLOW = partial(pytest.param, marks=pytest.mark.slow)
 MODES = {
     "allocate": 1, "loop": 2, "closed": 3, "orphan": 4, "garbage": 5, "fail": 6, "drip": 7,
     "huge answer": 8,
@@ -232,11 +234,11 @@ def run_mode(hostile, mode, isolate="strict", **options):
     [
         ("allocate", {"limits": IsolationLimits(memory=2**31)}, "no memory"),
         ("loop", {"timeout": 1.0}, "did not respond within 1 s, and its process was terminated"),
-        ("loop", {"limits": IsolationLimits(cpu_time=3.0)}, "more than cpu_time=3 s"),
+        SLOW("loop", {"limits": IsolationLimits(cpu_time=3.0)}, "more than cpu_time=3 s"),
         ("drip", {"timeout": 1.0}, "did not respond within 1 s"),
-        ("garbage", {}, "has written to the pipe of its process"),
+        SLOW("garbage", {}, "has written to the pipe of its process"),
         ("huge answer", {}, "has written to the pipe of its process"),
-        ("closed", {}, "exited its process with code|crashed|has written"),
+        SLOW("closed", {}, "exited its process with code|crashed|has written"),
         ("orphan", {}, "terminated by SIGABRT.*clone"),
         ("fail", {}, "fmi2Error.*isolate=\"strict\": it can read its own folder"),
     ],
@@ -248,6 +250,7 @@ def test_what_ends_or_blocks_a_process_is_an_error_that_says_so(hostile, mode, o
     assert caught.value.result.t[-1] == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_the_memory_is_there_without_strict(hostile):
     assert run_mode(hostile, "allocate", isolate=True).t[-1] == pytest.approx(0.3)
 
@@ -309,6 +312,38 @@ def test_what_the_kernel_does_not_offer_is_named_and_the_rest_holds(hostile, tmp
     for name, protection in ATTACKS.items():
         if protection == "calls":
             assert run.worked[name] < 0, name
+
+
+@pytest.mark.slow
+def test_before_linux_5_refused_calls_fail_without_a_report(hostile, tmp_path, monkeypatch):
+    old_kernel(monkeypatch, tmp_path)
+    script = _strict._SCRIPT
+    quiet = (
+        "def quiet(library, channel):\n"
+        "    import ctypes\n"
+        "    assert ctypes.CDLL(library).bl_sandbox_filter(0) == 0\n"
+        "    return 'quiet'\n"
+        "_sandbox.filter_calls = quiet\n"
+    )
+    script.write_text(script.read_text().replace("_sandbox.main()", quiet + "_sandbox.main()"))
+    run = attack(hostile, tmp_path, "strict")
+    assert run.report["granted"]["calls"] == "quiet" and run.report["refused"] == {}
+    for name, protection in ATTACKS.items():
+        if protection == "calls":
+            assert run.worked[name] < 0, name
+    assert run.victim_lives and not run.contacted
+
+
+@pytest.mark.slow
+def test_without_the_filter_of_calls_they_work(hostile, tmp_path, monkeypatch):
+    """So that the filter is what the tests above observe."""
+    old_kernel(monkeypatch, tmp_path, "filter_calls", "enter_namespaces", "restrict_files")
+    run = attack(hostile, tmp_path, "strict")
+    assert set(run.report["missing"]) == {"calls", "files", "namespaces"}
+    for name, protection in ATTACKS.items():
+        if protection == "calls" and name not in REFUSED_ANYWAY:
+            assert run.worked[name] == 1, name
+    assert run.contacted and not run.victim_lives
 
 
 def test_a_protection_that_is_required_is_an_error(hostile, tmp_path, monkeypatch):

@@ -214,8 +214,8 @@ def test_sanitizers_and_debuggers_get_no_fortification(package, monkeypatch):
     """It hides overruns from AddressSanitizer, and warns without an optimizer."""
     seen = []
     monkeypatch.setattr(build, "_run", lambda compiler, arguments, cwd: seen.append(arguments))
-    monkeypatch.setattr(build.shutil, "copy", lambda *_: None)
-    monkeypatch.setattr(build.os, "replace", lambda *_: None)
+    monkeypatch.setattr(shutil, "copy", lambda *_: None)
+    monkeypatch.setattr(os, "replace", lambda *_: None)
     compiler = build.Compiler(("cc",), "linux")
     for flags, fortified in (([], True), (["-fsanitize=address"], False), (["-O0"], False)):
         seen.clear()

@@ -57,7 +57,7 @@ from biella.blocks import (
 )
 from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, NativeBlock, Same
 from biella.blocks.multibody import Body, Plant
-from biella.fmu import Experiment, check_reference, export_fmu, export_system
+from biella.fmu import Experiment, IsolationLimits, check_reference, export_fmu, export_system
 from biella.scheduler.results._plotting import COLORS, STYLE
 
 DOCS = Path(__file__).parent
@@ -68,7 +68,7 @@ PYTHON: list[Any] = [
     LinearModel, Plan
 ]  # fmt: skip
 PYTHON += [Bus, BusSelector, BusType]
-PYTHON += [System, Body, Fmu, Port, PythonBlock, python_block, Asynchronous]
+PYTHON += [System, Body, Fmu, IsolationLimits, Port, PythonBlock, python_block, Asynchronous]
 """What docs/reference/python.md describes, in this order."""
 PARTS: list[Any] = [
     Plant, multibody.Constant, multibody.Linear, multibody.Sine, multibody.Table,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..blocks.basic.math._math import Convert
 from ..blocks.basic.sources._playback import Playback, check_unit, read_columns
@@ -38,7 +38,7 @@ def simulate_fmu_file(
     tolerance: Any = None,
     events: Any = None,
     backend: Any = "engine",
-    isolate: bool = False,
+    isolate: bool | Literal["strict"] = False,
     timeout: float | None = None,
     logging: bool = False,
     validate: bool = True,

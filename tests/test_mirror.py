@@ -27,6 +27,7 @@ ELSEWHERE = {
     "fmu/_run_file.py": "fmu/test_commands.py",
     "fmu/importer/_engine_fmu.py": "fmu/importer/test_host.py",
     "fmu/importer/backends/_called.py": "fmu/importer/test_fmu.py",
+    "fmu/importer/backends/_sandbox.py": "fmu/importer/backends/test_strict.py",
     "fmu/importer/_options.py": "fmu/importer/test_fmu.py",
     "scheduler/compile/diagram/_boundary.py": "scheduler/compile/diagram/test_diagram.py",
     "src/biella/cli/_mechanisms.py": "blocks/multibody/reference_formulations/test_comparison.py",

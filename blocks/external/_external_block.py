@@ -89,6 +89,11 @@ class ExternalBlock:
         """SHA-256 of the file whose code it runs; empty if there is none."""
         return ""
 
+    @property
+    def isolation(self) -> dict[str, dict[str, Any]] | None:
+        """What strict isolation granted and refused in the last run; None: it is not strict."""
+        return None
+
     @abstractmethod
     def open(self, instance: Any, number: int) -> Attachment:
         """Open it for block `number` of a running plan; a Python block returns a `Session`."""

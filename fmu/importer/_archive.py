@@ -335,14 +335,14 @@ class Folder:
         with _unpacking(archive.path):
             self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
             try:
-                self._mark = _lock(self.path)
+                self._mark: Any = _lock(self.path)
             except BaseException:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
         try:
             _extract(archive, self.path)
         except BaseException:
-            self._remove()
+            self.remove()
             raise
 
     @classmethod
@@ -368,10 +368,19 @@ class Folder:
             self.users -= 1
             if self.users <= 0 and self._shared.get(self.key) is self:
                 del self._shared[self.key]
-                self._remove()
+                self.remove()
 
-    def _remove(self) -> None:
-        if os.getpid() != self._owner:  # a forked child: the parent uses it
+    @classmethod
+    def adopt(cls, archive: Archive, path: Path) -> None:
+        """Have users of `archive` use a folder of the parent process, which also removes it."""
+        folder = cls.__new__(cls)
+        folder.key, folder.path, folder.users = archive.digest, path, 1
+        folder._owner, folder._mark = os.getppid(), None
+        cls._shared[archive.digest] = folder
+
+    def remove(self) -> None:
+        """Take the folder away, whoever uses it."""
+        if os.getpid() != self._owner:  # a child: the parent uses it
             return
         _let_go(self._mark)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -380,7 +389,7 @@ class Folder:
     def remove_all(cls) -> None:
         """Take away what is still there when the interpreter ends."""
         for folder in cls._shared.values():
-            folder._remove()
+            folder.remove()
         cls._shared.clear()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy.typing as npt
 
@@ -25,6 +25,9 @@ from ._interface import (
 from ._kinds import Kind, check_exchange, choose_kind, interface_of, is_exchange
 from ._options import Options
 
+if TYPE_CHECKING:
+    from .backends._strict import IsolationLimits
+
 _FAILURES = ("logStatusDiscard", "logStatusError", "logStatusFatal")  # names that FMI gives
 _BACKENDS = ("engine", "fmpy", "pyfmi")
 
@@ -43,8 +46,9 @@ def Fmu(
     tolerance: float | None = None,
     backend: Literal["engine", "fmpy", "pyfmi"] = "engine",
     event_mode: bool | None = None,
-    isolate: bool = False,
+    isolate: bool | Literal["strict"] = False,
     timeout: float | None = None,
+    limits: IsolationLimits | None = None,
     logging: bool | Sequence[str] = False,
     validate: bool = True,
 ) -> AbstractBlock:
@@ -92,8 +96,14 @@ def Fmu(
         handle events internally.
     isolate
         Run the FMU in a separate process: a crash ends the run with an error that reports it.
+        ``"strict"``, on Linux: the process also has no network, no access to other processes and
+        to files beyond its own folder and system libraries, limited memory, and a clean
+        environment. What the kernel does not offer is a warning; what was granted and refused is in
+        ``result.info["isolation"]``.
     timeout
         Time limit of one call in seconds, with `isolate`; the process is then killed.
+    limits
+        What the FMU may use with ``isolate="strict"``.
     logging
         Print the FMU's messages to stderr immediately: all of them, or the listed categories.
     validate
@@ -111,6 +121,10 @@ def Fmu(
         raise DiagramError(
             "timeout requires isolate=True: a call within this process cannot be interrupted."
         )
+    if isolate not in (False, True, "strict"):
+        raise DiagramError(f"`isolate` must be True, False or 'strict'; got {isolate!r}.")
+    if limits is not None and isolate != "strict":
+        raise DiagramError('limits requires isolate="strict".')
     for text in (instance_name or "", *(logging if not isinstance(logging, bool) else ())):
         if "\0" in text:
             raise DiagramError(f"a name of FMI cannot contain a NUL character; got {text!r}.")
@@ -148,21 +162,25 @@ def Fmu(
         from .backends._pyfmi import PyfmiFmu
 
         block = PyfmiFmu(description, interface, input_values, options)
-    else:
-        if exchanges and isolate:
-            from .backends._isolated import Isolation
-            from .backends._isolated_exchange import IsolatedExchangeFmu
-
-            how = Isolation(backend, timeout)
-            return IsolatedExchangeFmu(description, interface, input_values, options, how)
-        if exchanges:
-            return ExchangeFmu(description, interface, input_values, options)
+    elif exchanges and not isolate:
+        block = ExchangeFmu(description, interface, input_values, options)
+    elif not exchanges:
         block = EngineFmu(description, interface, input_values, options)
     if not isolate:
         return block
     from .backends._isolated import IsolatedFmu, Isolation
 
-    return IsolatedFmu(block, input_values, Isolation(backend, timeout))
+    if isolate == "strict":
+        from .backends._strict import IsolationLimits, check_platform
+
+        check_platform()
+        limits = IsolationLimits() if limits is None else limits
+    how = Isolation(backend, timeout, limits)
+    if exchanges:
+        from .backends._isolated_exchange import IsolatedExchangeFmu
+
+        return IsolatedExchangeFmu(description, interface, input_values, options, how)
+    return IsolatedFmu(block, input_values, how)
 
 
 def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:

@@ -76,6 +76,7 @@ _FMU_OPTIONS = {
     "period": Option("number", "communication step in s", low=1e-12),
     "substeps": Option("whole", "steps in each period", default=1, low=1),
     "isolate": Option("flag", "run the FMU in a separate process", default=False),
+    "strict": Option("flag", "isolate it from network, processes and files", default=False),
     "timeout": Option("number", "time limit of a call in s, with isolate", low=1e-6),
 }
 
@@ -503,7 +504,8 @@ class _Reader:
             return BlockEntry(path)
         if "fmu" in table:
             values = read_options(table, _FMU_OPTIONS, say, " of an FMU")
-            options = {k: v for k, v in values.items() if k != "fmu" and v is not None}
+            strict = {"isolate": "strict"} if values.pop("strict") else {}
+            options = {k: v for k, v in values.items() if k != "fmu" and v is not None} | strict
             return BlockEntry(path, fmu=values["fmu"], options=options)
         known = {key: option for key, option in _BLOCK_OPTIONS.items() if key != "fmu"}
         values = read_options(table, known, say, " of a block")

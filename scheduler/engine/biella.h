@@ -375,6 +375,12 @@ BL_API const char *bl_fmu_messages(bl_engine *e, int32_t block);
 /* The warning of an attached FMU about its run, which is also that of its block; empty: none. */
 BL_API const char *bl_fmu_warning(bl_engine *e, int32_t block);
 
+/* Confines this process for good, for isolate="strict": system calls outside of a list fail. With `listen`, refused
+   calls wait until whoever holds the returned descriptor answers them (seccomp_unotify(2)). Otherwise 0; a negative
+   errno is a failure. bl_sandbox_call names a refused call; NULL: it is not one. Only on Linux. */
+BL_API int32_t bl_sandbox_filter(int32_t listen);
+BL_API const char *bl_sandbox_call(int32_t number);
+
 /* The floating-point control of this thread, two uint32_t: for a host that itself calls what may change it. */
 BL_API void bl_keep_float_control(void *kept);
 BL_API void bl_restore_float_control(const void *kept);

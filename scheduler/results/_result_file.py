@@ -46,6 +46,7 @@ from .storage import _format_1 as format_1
 from .storage._atomic_file import AtomicFile
 from .storage._checked_blocks import Blocks, append_block, create_blocks, read_blocks
 from .storage._hdf5_view import SIGNATURE, is_closed, is_marked, open_hdf5
+from .storage._references import check_references
 from .storage._sealed import Slots, read_slots, rewrite_slots
 
 if TYPE_CHECKING:
@@ -267,6 +268,7 @@ def read_hdf5(path: Path, read: Callable[[h5py.File], T]) -> T:
         try:
             with open_hdf5(path) as file:
                 _check_version(file, path)
+                check_references(file, path)
                 return read(file)
         except (ResultError, MemoryError):
             raise

@@ -404,6 +404,13 @@ def _run(
         recorder.info["wall_time"] = time.perf_counter() - began
         recorder.info["ticks"] = instance.tick - first
         recorder.info |= read_texts(instance)
+        reports = {
+            instance.plan.blocks[number].path: block.isolation
+            for number, block in instance.plan.external.items()
+            if block.isolation is not None
+        }
+        if reports:
+            recorder.info["isolation"] = reports
         if instance.plan.couplings:
             recorder.info["couplings"] = read_couplings(instance)
         if stopped:

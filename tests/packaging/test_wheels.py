@@ -166,3 +166,27 @@ def test_sdist_becomes_the_same_wheel(checkout, tmp_path):
     direct = pip_wheel(checkout, tmp_path / "direct", environment)
     assert list_wheel(wheel) == list_wheel(direct)
     load_after_install(tmp_path, archive, environment=environment)
+
+
+@pytest.mark.slow
+def test_two_builds_give_the_same_bytes(checkout, tmp_path):
+    """From other folders, with other times of files, umask, time zone and time of the build."""
+    other = tmp_path / "somewhere" / "else, with a longer name"
+    other.parent.mkdir()
+    shutil.copytree(checkout, other, symlinks=True)
+    for root, _, names in os.walk(other):
+        for name in names:
+            os.utime(Path(root, name), (1e9, 1e9), follow_symlinks=False)
+    found = []
+    for folder, zone, umask in ((checkout, "UTC", 0o022), (other, "Asia/Tokyo", 0o077)):
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        command += ["--no-build-isolation", "--wheel-dir", str(tmp_path / zone), str(folder)]
+        environment = {**os.environ, "TZ": zone, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        subprocess.run(command, env=environment, check=True, umask=umask)
+        [wheel] = (tmp_path / zone).glob("*.whl")
+        found.append(wheel)
+    first, second = (zipfile.ZipFile(wheel) for wheel in found)
+    assert first.namelist() == second.namelist()
+    for name in first.namelist():
+        assert first.read(name) == second.read(name), name
+    assert found[0].read_bytes() == found[1].read_bytes()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
-from biella import BlockError, Diagram, Fmu, simulate
+from biella import BiellaWarning, BlockError, Diagram, Fmu, simulate
 from biella.blocks import Convert, Integrator, Sine, Step
 
 SOURCE = """
@@ -77,6 +78,23 @@ def build(folder, name):
     (folder / f"{name.lower()}.py").write_text(f"{first}class {wanted}")
     command = [sys.executable, "-m", "pythonfmu", "build", "-f", f"{name.lower()}.py"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=1800)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="strict isolation needs Linux")
+def test_it_gives_the_same_bits_under_strict_isolation(lag):
+    """It carries a Python of its own; importing its modules of networks asks for a socket."""
+
+    def run(isolate):
+        d = Diagram("alone", step=0.01)
+        f = d.add(Fmu(lag, isolate=isolate), name="f")
+        d.connect(d.add(Sine(1.0, 3.0), name="s"), f)
+        return simulate(d, 0.2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiellaWarning)
+        strict = run("strict")
+    assert set(strict.info["isolation"]["f"]["refused"]) <= {"socket"}
+    assert strict["f"].tobytes() == run(True)["f"].tobytes()
 
 
 @pytest.mark.parametrize("options", [{}, {"isolate": True}, {"backend": "fmpy"}])

@@ -164,6 +164,7 @@ class Values:
         self._instance, self._number = instance, number
         self._input_count = sum(port.width for port in info.inputs)
         self._y = slots_of(info.outputs)
+        self.output_count = len(self._y)
         count = sum(group.width for group in block.interface.parameters)
         self._p = np.arange(int(record["p_first"]), int(record["p_first"]) + count)
         self._tunable = self._p[: block.interface.tunable]

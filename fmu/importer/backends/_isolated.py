@@ -6,11 +6,11 @@ Each call is one request and one reply through the worker's standard input and o
     reply    outcome, number of bytes; then the bytes
 
 The operations are those that the engine calls a block with, whatever the version of FMI and the
-backend: L(oad), I(nitialize), O(utput), B(egin, the end of initialization), A(dvance), D (advance
-with derivatives of inputs), C (accept a step), K(eep) and P(ut back) a snapshot, S(ave), R(estore),
-W(arning), Q(uit); X of FMUs for model exchange, see ``_isolated_exchange.py``. Strings and binaries
-are sent as bytes: T, those of inputs, before a request that uses them, and U, those of outputs,
-after their numbers.
+backend: L(oad the description), N (load the binary), I(nitialize), O(utput), B(egin, the end of
+initialization), A(dvance), D (advance with derivatives of inputs), C (accept a step), K(eep) and
+P(ut back) a snapshot, S(ave), R(estore), W(arning), Q(uit); X of FMUs for model exchange, see
+``_isolated_exchange.py``. Strings and binaries are sent as bytes: T, those of inputs, before a
+request that uses them, and U, those of outputs, after their numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 import numpy as np
@@ -36,10 +36,11 @@ import numpy as np
 from ....blocks.external._external_block import EndOfRun
 from ....errors import BiellaError, BiellaWarning, FmuError
 from ....scheduler.engine._engine import Instance
-from .._archive import sweep
+from .._archive import Folder, provide_binary, sweep
 from .._interface import Description
-from .._kinds import is_exchange
+from .._kinds import interface_of, is_exchange
 from .._variables import text_places
+from . import _strict
 from ._called import AbstractCalledFmu, Values
 
 REQUEST = struct.Struct("<cddq")
@@ -48,6 +49,7 @@ DONE, STOPPED, FAILED = 0, 1, -1
 _START_SECONDS = (
     60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
 )
+_LARGEST_ANSWER = 1 << 31  # bytes; a process that an FMU has taken over may announce any number
 _LOOK_SECONDS = 0.2  # between two looks whether the worker lives, where nothing reports its end
 
 
@@ -68,12 +70,21 @@ def unpack_texts(message: bytes, count: int) -> list[bytes | None]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Isolation:
     """How the worker runs the FMU."""
 
     backend: str
     timeout: float | None
+    limits: _strict.IsolationLimits | None = None
+    """With isolate="strict"."""
+    report: _strict.Report = field(default_factory=_strict.Report)
+    """Of the last run, likewise."""
+
+    @property
+    def isolation(self) -> dict[str, dict[str, Any]] | None:
+        """What strict isolation granted and refused in the last run; None: it is not strict."""
+        return None if self.limits is None else self.report.to_info()
 
 
 class IsolatedFmu(AbstractCalledFmu):
@@ -93,6 +104,11 @@ class IsolatedFmu(AbstractCalledFmu):
         self.can_roll_back = inner.can_roll_back
         self.kernel = "python_internal_rollback" if self.can_roll_back else "python_internal"
         self.how = how
+
+    @property
+    def isolation(self) -> dict[str, dict[str, Any]] | None:
+        """What strict isolation granted and refused in the last run; None: it is not strict."""
+        return self.how.isolation
 
     def open(self, instance: Instance, number: int) -> IsolatedSession:
         """Start the process and load the FMU in it."""
@@ -147,26 +163,60 @@ class IsolatedSession:
     def __init__(self, block: Any, values: Values) -> None:
         self.block, self.values = block, values
         self.portable = block.can_serialize
-        folders = [folder or os.getcwd() for folder in sys.path]
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", f"{__package__}._worker", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
-            # Ctrl-C in a terminal reaches every process of its foreground group.
-            start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
-        self._life = _open_life(self.process)
-        self._in_call = self._started = False
+        self._in_call = self._started = self._told = False
+        self._listener: _strict.Listener | None = None
+        self._folder: Folder | None = None
+        worker = f"{__package__}._worker"
+        if block.how.limits is None:
+            folders = [folder or os.getcwd() for folder in sys.path]
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", worker, str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+                # Ctrl-C in a terminal reaches every process of its foreground group.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+            self._life = _open_life(self.process)
+        else:
+            self._start_confined(worker, block.how.limits)
         self.text_inputs = text_places(block.interface.inputs)
         self.text_outputs = text_places(block.interface.outputs)
         self._sent: dict[int, str | bytes | None] = {}
         try:
             self._call(b"L", payload=make_order(block, self.more), extra=_START_SECONDS)
+            if self._listener is not None:
+                self._listener.report.refused.clear()  # those of Python
+            self._call(b"N", extra=_START_SECONDS)
         except BaseException:
             self.close()
             raise
+
+    def _start_confined(self, worker: str, limits: _strict.IsolationLimits) -> None:
+        """Start the process with a folder that only this process can write to."""
+        archive = self.block.description.archive
+        self._folder = Folder(archive)
+        try:
+            with contextlib.suppress(FmuError):  # a missing binary is reported when it is loaded
+                kind = interface_of(self.block.description)
+                provide_binary(self._folder.path, archive, kind.modelIdentifier)
+            self.process, channel = _strict.start(worker, self._folder.path, archive.path, limits)
+        except BaseException:
+            self._folder.remove()
+            raise
+        self._life = _open_life(self.process)
+        with channel:
+            try:
+                limit = self.block.how.timeout
+                limit = None if limit is None else limit + _START_SECONDS
+                answer = self._exchange(None, limit)[1]
+                name = self.block.external_name
+                self._listener = _strict.receive(channel, answer, name, limits)
+            except BaseException:
+                self.close()
+                raise
+        self.block.how.report = self._listener.report
 
     def start(self, t: float) -> None:
         """Begin a run."""
@@ -178,6 +228,8 @@ class IsolatedSession:
         self._show(np.frombuffer(self._call(b"O", t, payload=self._present())).copy())
 
     def _show(self, outputs: Any) -> None:
+        if outputs.size != self.values.output_count:
+            raise FmuError(f"{self.block.external_name} sent {outputs.size} outputs.")
         if self.text_outputs:
             texts = unpack_texts(self._call(b"U"), len(self.text_outputs))
             for (place, type_), text in zip(self.text_outputs.items(), texts, strict=True):
@@ -227,22 +279,60 @@ class IsolatedSession:
         with contextlib.suppress(OSError):
             self._pipe("stdin").close()
         try:
-            self.process.wait(self.block.how.timeout or 5.0)
+            self._join(self.block.how.timeout or 5.0)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self._listener is not None:
+            self._listener.close()
+        if self._folder is not None:
+            self._folder.remove()
         self._pipe("stdout").close()
         if self._life is not None:
             os.close(self._life)
             self._life = None
         if self.process.returncode:
             sweep()  # it could not clean up after itself
+        if self._listener is not None and self._listener.report.refused and not self._told:
+            self._told = True
+            warnings.warn(
+                f"{self.block.external_name}: {self._refusals()}", BiellaWarning, stacklevel=3
+            )
+
+    def _join(self, seconds: float) -> None:
+        """Wait for the end of the process, and answer what it still asks for."""
+        if self._listener is None:
+            self.process.wait(seconds)
+            return
+        end = time.monotonic() + seconds
+        while self.process.poll() is None:
+            left = end - time.monotonic()
+            if left <= 0.0:
+                raise subprocess.TimeoutExpired(self.process.args, seconds)
+            descriptors = [d for d in (self._listener.descriptor, self._life) if d is not None]
+            select.select(descriptors, [], [], min(left, _LOOK_SECONDS))
+            self._listener.answer()
+
+    def _refusals(self) -> str:
+        """Return what strict isolation has to do with an error or the run; empty: nothing."""
+        if self._listener is None:
+            return ""
+        refused = self._listener.report.describe_refused()
+        if refused:
+            return (
+                f'isolate="strict" refused system calls of the FMU: {refused}. If you trust it and '
+                f"it needs them, use isolate=True."
+            )
+        return (
+            'The FMU ran with isolate="strict": it can read its own folder, Python and system '
+            "libraries only (more: IsolationLimits(read=…)), and has no network."
+        )
 
     def _warn(self) -> None:
         """Issue the warning of the block about the run, if there is one."""
         text = b"" if self._in_call or not self._started else self._call(b"W")
         if text:
-            message = f"{self.block.external_name}: {text.decode(errors='replace')}"
+            message = f"{self.block.external_name}: {_printable(text)}"
             warnings.warn(message, BiellaWarning, stacklevel=3)
 
     def _present(self) -> bytes:
@@ -277,27 +367,54 @@ class IsolatedSession:
         if self._in_call:
             raise FmuError(f"{self.block.external_name} was interrupted during a call.")
         self._in_call = True  # for good, if Ctrl-C ends the wait for the answer
-        try:
-            with _Watch(self.process, self._life, limit) as watch:
-                self._send(op, t, dt, payload)
-                outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
-                answer = self._read(size, watch)
-        except (BrokenPipeError, EOFError):
-            self._in_call = False
-            raise FmuError(self._obituary(watch.expired, limit)) from None
+        outcome, answer = self._exchange((op, t, dt, payload), limit)
         self._in_call = False
         if outcome == STOPPED:
-            raise EndOfRun(answer.decode(errors="replace"))
+            raise EndOfRun(_printable(answer))
         if outcome == FAILED:
-            raise FmuError(answer.decode(errors="replace"))
+            raise FmuError(self._explain(_printable(answer)))
         return answer
+
+    def _exchange(
+        self, request: tuple[bytes, float, float, bytes] | None, limit: float | None
+    ) -> tuple[int, bytes]:
+        """Send a request, if there is one, and return the outcome and the answer."""
+        expired = False
+        try:
+            with _Watch(self.process, self._life, limit, self._listener) as watch:
+                try:
+                    if request is not None:
+                        self._send(*request)
+                    outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
+                    if not 0 <= size <= _LARGEST_ANSWER or outcome not in (DONE, STOPPED, FAILED):
+                        self.process.kill()
+                        raise FmuError(
+                            self._explain(
+                                f"{self.block.external_name} has written to the pipe of its "
+                                f"process, which was terminated."
+                            )
+                        )
+                    return outcome, self._read(size, watch)
+                finally:
+                    expired = watch.expired
+        except (BrokenPipeError, EOFError):
+            self._in_call = False
+            raise FmuError(self._explain(self._obituary(expired, limit))) from None
+
+    def _explain(self, text: str) -> str:
+        """Return an error with what strict isolation has to do with it."""
+        why = self._refusals()
+        if not why:
+            return text
+        self._told = True
+        return f"{text} {why}"
 
     def _read(self, size: int, watch: _Watch) -> bytes:
         descriptor = self._pipe("stdout").fileno()
         parts = []
         while size > 0:
             watch.wait(descriptor)
-            part = os.read(descriptor, size)
+            part = os.read(descriptor, min(size, 1 << 20))
             if not part:
                 raise EOFError
             parts.append(part)
@@ -312,6 +429,12 @@ class IsolatedSession:
                 f"process was terminated."
             )
         code = self.process.wait()
+        limits = self.block.how.limits
+        if limits is not None and -code == getattr(signal, "SIGXCPU", 0):
+            return (
+                f"{self.block.external_name} has used more than cpu_time={limits.cpu_time:g} s of "
+                f"processor time, and its process was terminated."
+            )
         if code < 0:
             try:
                 name = signal.Signals(-code).name
@@ -319,6 +442,14 @@ class IsolatedSession:
                 name = f"signal {-code}"
             return f"{self.block.external_name} crashed: its process was terminated by {name}."
         return f"{self.block.external_name} exited its process with code {code}."
+
+
+def _printable(text: bytes) -> str:
+    """Return a text of the FMU without what would control a terminal."""
+    decoded = text.decode(errors="replace")
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in decoded
+    )
 
 
 def _open_life(process: subprocess.Popen[bytes]) -> int | None:
@@ -336,10 +467,15 @@ class _Watch:
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], life: int | None, limit: float | None
+        self,
+        process: subprocess.Popen[bytes],
+        life: int | None,
+        limit: float | None,
+        listener: _strict.Listener | None = None,
     ) -> None:
-        self.process, self.life, self.limit = process, life, limit
+        self.process, self.life, self.limit, self.listener = process, life, limit, listener
         self.expired = False
+        self._end = math.inf if limit is None else time.monotonic() + limit
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> _Watch:
@@ -356,12 +492,14 @@ class _Watch:
         """Return when there is something to read; raise EOFError if nothing will come."""
         if os.name == "nt":
             return
-        end = math.inf if self.limit is None else time.monotonic() + self.limit
-        descriptors = [descriptor] if self.life is None else [descriptor, self.life]
+        refused = None if self.listener is None else self.listener.descriptor
+        descriptors = [d for d in (descriptor, self.life, refused) if d is not None]
         while True:
-            left = end - time.monotonic()
+            left = self._end - time.monotonic()
             pause = min(left, _LOOK_SECONDS if self.life is None else math.inf)
             ready = select.select(descriptors, [], [], None if pause == math.inf else max(pause, 0))
+            if self.listener is not None:
+                self.listener.answer()
             # What it wrote before its end is read first.
             if descriptor in ready[0]:
                 return

@@ -47,6 +47,11 @@ class IsolatedExchangeFmu(ExchangeFmu):
         self.can_be_lent = False
         self.can_be_repeated = True
 
+    @property
+    def isolation(self) -> dict[str, dict[str, Any]] | None:
+        """What strict isolation granted and refused in the last run; None: it is not strict."""
+        return self.how.isolation
+
     def open(self, instance: Instance, number: int) -> IsolatedExchange:  # type: ignore[override]
         """Start the process and load the FMU in it."""
         return IsolatedExchange(self, instance, number)
@@ -70,6 +75,14 @@ class IsolatedExchange(IsolatedSession):
         width = sum(port.width for port in instance.plan.blocks[number].inputs)
         kinds = np.zeros(max(width, 1), dtype=np.int32)
         library.bl_exchange_inputs(handle, number, kinds.ctypes.data_as(POINTER(c_int32)))
+        integers = np.frombuffer(instance.plan.sections["INTS"], dtype="<i4")
+        self._sizes = {
+            contract.BL_OP_OUTPUT: sum(p.width for p in instance.plan.blocks[number].outputs),
+            contract.BL_OP_DERIVATIVE: self._x.stop - self._x.start,
+            contract.BL_OP_CROSSINGS: int(
+                integers[int(record["i_first"]) + contract.HOST_INDICATORS]
+            ),
+        }
         self.more = {
             "step": instance.plan.step,
             "kinds": kinds[:width].tolist(),
@@ -103,9 +116,12 @@ class IsolatedExchange(IsolatedSession):
         values = self._instance.values
         state = values[self._x].tobytes() + values[self._z].tobytes()
         answer = self._call(b"X", t, float(op), self._present() + state)
+        x, z = self._x.stop - self._x.start, self._z.stop - self._z.start
+        size = x + z + self._sizes.get(op, 0)
+        if len(answer) != ANSWER.size + 8 * size:  # it would be written beyond its place
+            raise FmuError(f"{self.block.external_name} sent an answer of {len(answer)} bytes.")
         status, ended = ANSWER.unpack_from(answer)
         numbers = np.frombuffer(answer[ANSWER.size :])
-        x, z = self._x.stop - self._x.start, self._z.stop - self._z.start
         result = numbers[x + z :]
         if op == contract.BL_OP_OUTPUT:
             self._show(result.copy())

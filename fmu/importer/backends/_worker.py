@@ -14,6 +14,7 @@ import threading
 import time
 from ctypes import POINTER, byref, c_double, c_int32
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from ....errors import BiellaError, FmuError
 from ....scheduler.compile.diagram._diagram import Diagram
 from ....scheduler.engine._engine import OK, STOP, UNCHANGED, Instance
 from ....scheduler.engine._library import contract
+from .._archive import Folder
 from .._fmu import Fmu
 from .._variables import text_places
 from ._called import open_writer, read_text, write_text
@@ -46,32 +48,39 @@ class Worker:
 
     instance: Instance
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, order: dict[str, Any], folder: Path | None = None) -> None:
         digest = order.pop("digest")
         for name, values in order.pop("binaries", {}).items():
             data = [bytes.fromhex(value) for value in values]
             order["parameters"][name] = data[0] if len(data) == 1 else data
-        more = order.pop("exchange")
+        more = order.pop("exchange", None)
         if more is None:
             order["period"] = 1.0
         block: Any = Fmu(order.pop("path"), **order)
         if block.description.archive.digest != digest:
             raise FmuError(f"{block.external_name} has changed since the block was created.")
-        self.instance = Instance(_alone(block, more["step"] if more else 1.0).compile())
+        if folder is not None:
+            Folder.adopt(block.description.archive, folder)
+        self.model = _alone(block, more["step"] if more else 1.0).compile()
+        self.text_outputs = text_places(block.interface.outputs)
+        self.text_inputs = text_places(block.interface.inputs)
+        self.more = more
+
+    def open(self) -> None:
+        """Load the FMU."""
+        self.instance = Instance(self.model)
         plan = self.instance.plan
         info, record = plan.blocks[0], plan.block_records[0]
         self.first = int(record["p_first"])
         self.inputs = [p.slot + k for p in info.inputs for k in range(p.width)]
         self.outputs = [p.slot + k for p in info.outputs for k in range(p.width)]
-        self.text_outputs = text_places(block.interface.outputs)
-        self.text_inputs = text_places(block.interface.inputs)
         self.texts: dict[int, tuple[int, float]] = {
             place: (open_writer(self.instance, type_), 0.0)
             for place, type_ in self.text_inputs.items()
         }
         """Of inputs that are strings or binaries: their writers here, and their numbers."""
-        if more:
-            self._mirror(more)
+        if self.more:
+            self._mirror(self.more)
 
     def _mirror(self, more: dict[str, Any]) -> None:
         """Let the block of a model-exchange FMU be as in the run."""
@@ -94,6 +103,9 @@ class Worker:
 
     def answer(self, op: bytes, t: float, dt: float, payload: bytes) -> bytes:
         """Execute a request and return the response."""
+        if op == b"N":
+            self.open()
+            return b""
         values = self.instance.values
         if op == b"W":
             return self._warning().encode()
@@ -202,6 +214,7 @@ def main() -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None  # isolate="strict"
     threading.Thread(target=_leave_with_parent, args=(parent,), daemon=True).start()
     worker: Worker | None = None
     while head := requests.read(REQUEST.size):
@@ -212,7 +225,7 @@ def main() -> None:
             break
         try:
             if op == b"L":
-                worker, answer = Worker(json.loads(payload)), b""
+                worker, answer = Worker(json.loads(payload), folder), b""
             else:
                 assert worker is not None
                 answer = worker.answer(op, t, dt, payload)
@@ -224,7 +237,7 @@ def main() -> None:
             outcome, answer = FAILED, f"{type(error).__name__}: {error}".encode()
         answers.write(REPLY.pack(outcome, len(answer)) + answer)
         answers.flush()
-    if worker is not None:
+    if worker is not None and hasattr(worker, "instance"):
         worker.instance.close()
 
 

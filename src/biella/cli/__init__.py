@@ -20,9 +20,10 @@ from . import _mechanisms as mechanisms
 from . import _offline as offline
 from . import _realtime as realtime
 from . import _run as run
+from . import _sbom as sbom
 from . import _watching as watching
 from ._load import load_diagram
-from ._shared import EXIT_OK, complain
+from ._shared import EXIT_OK, complain, end_options
 
 __all__ = ["load_diagram", "main"]
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     given = sys.argv[1:] if arguments is None else arguments
-    options = parser.parse_args(renamed_options(given, _show_warning))
+    options = parser.parse_args(end_options(renamed_options(given, _show_warning)))
     if options.command is None:
         parser.print_help(sys.stderr)
         return EXIT_USAGE
@@ -85,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     watching.add_command(commands)
     mechanisms.add_commands(commands)
     run.add_commands(commands)
+    sbom.add_commands(commands)
     return parser
 
 

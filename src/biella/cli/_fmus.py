@@ -169,7 +169,7 @@ def simulate_fmu(options: argparse.Namespace) -> None:
             tolerance=options.tolerance,
             events=options.events,
             backend=options.backend,
-            isolate=options.isolate,
+            isolate=options.isolate if options.isolate == "strict" else bool(options.isolate),
             timeout=options.timeout,
             logging=options.log,
             validate=not options.no_validate,
@@ -179,6 +179,10 @@ def simulate_fmu(options: argparse.Namespace) -> None:
             write(error.result)
         raise
     print_result(result, options.json)
+    for report in result.info.get("isolation", {}).values():
+        say(
+            f"isolation: {'; '.join(f'{name}: {text}' for name, text in report['granted'].items())}"
+        )
     write(result)
     if options.plot:
         otherwise = Path(options.file.with_suffix(".png").name)

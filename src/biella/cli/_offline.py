@@ -10,6 +10,7 @@ from ..errors import BiellaError, name_list, suggest
 from ._fmus import simulate_fmu
 from ._load import load_diagram
 from ._shared import (
+    ISOLATION,
     add_command,
     add_json,
     read_assignment,
@@ -85,7 +86,11 @@ def add_commands(commands: Any) -> None:
         help="co-simulation or model exchange (default: co-simulation if the FMU supports it); "
         "model exchange also takes --solver, --tolerance and --events",
     )  # fmt: skip
-    fmus.add_argument("--isolate", action="store_true", help="run the FMU in a separate process")
+    fmus.add_argument(
+        "--isolate", nargs="?", const=ISOLATION[0], default=False, choices=ISOLATION,
+        help="run the FMU in a separate process; strict: without network, other processes, and "
+        "files beyond its own and system libraries",
+    )  # fmt: skip
     fmus.add_argument("--timeout", type=float, help="with --isolate: time limit of a call in s")
     fmus.add_argument(
         "--log", action="store_true", help=("show the messages of the FMU during the run")

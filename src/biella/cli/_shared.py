@@ -35,6 +35,19 @@ def add_command(
     return added
 
 
+ISOLATION = ("process", "strict")
+"""Values of ``--isolate``; alone it means the first."""
+
+
+def end_options(given: Sequence[str]) -> list[str]:
+    """Keep what follows ``--isolate`` alone, such as the file, from being read as its value."""
+    following = [*given[1:], ""]
+    return [
+        f"{text}={ISOLATION[0]}" if text == "--isolate" and value not in ISOLATION else text
+        for text, value in zip(given, following, strict=True)
+    ]
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

@@ -2,12 +2,17 @@
 
 import ctypes
 import importlib.util
+import os
+import platform
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from biella.scheduler.engine import build
+from biella.scheduler.engine._library import library_path
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -186,3 +191,33 @@ def test_warning_is_an_error_only_when_asked(package, monkeypatch, capfd):
     monkeypatch.setenv("BIELLA_CFLAGS", "-Werror")
     with pytest.raises(build.BuildError, match=r"narrow\.c"):
         build.build(package)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the flags are those of Linux")
+@pytest.mark.skipif("BIELLA_LIBRARY" in os.environ, reason="a library with other flags")
+def test_the_engine_is_hardened():
+    """Bound at loading, read-only afterwards, no executable stack, checked copies and frames."""
+    content = library_path().read_bytes()
+    assert b"__stack_chk_fail" in content
+    assert b"__memcpy_chk" in content or platform.libc_ver()[0] != "glibc"
+    if shutil.which("readelf") is None:
+        pytest.skip("needs readelf")
+    command = ["readelf", "--wide", "--dynamic", "--segments", str(library_path())]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert any("BIND_NOW" in line or "NOW" in line.split()[-1:] for line in lines)
+    assert any("GNU_RELRO" in line for line in lines)
+    [stack] = [line for line in lines if "GNU_STACK" in line]
+    assert "RWE" not in stack and " RW " in stack
+
+
+def test_sanitizers_and_debuggers_get_no_fortification(package, monkeypatch):
+    """It hides overruns from AddressSanitizer, and warns without an optimizer."""
+    seen = []
+    monkeypatch.setattr(build, "_run", lambda compiler, arguments, cwd: seen.append(arguments))
+    monkeypatch.setattr(shutil, "copy", lambda *_: None)
+    monkeypatch.setattr(os, "replace", lambda *_: None)
+    compiler = build.Compiler(("cc",), "linux")
+    for flags, fortified in (([], True), (["-fsanitize=address"], False), (["-O0"], False)):
+        seen.clear()
+        build.build(package, package / "out.so", compiler=compiler, flags=flags)
+        assert ("-D_FORTIFY_SOURCE=2" in seen[0]) == fortified

@@ -46,6 +46,6 @@ def test_nothing_that_an_fmu_prints_gets_among_the_answers(specimen):
 
     digest = Fmu(specimen, period=1.0).description.archive.digest  # type: ignore[attr-defined]
     order = json.dumps({"path": str(specimen), "digest": digest}).encode()
-    answers = ask((b"L", order), (b"S", b""))
-    assert answers[0] == (DONE, b"")
-    assert len(answers) == 2
+    answers = ask((b"L", order), (b"N", b""), (b"S", b""))
+    assert answers[:2] == [(DONE, b"")] * 2
+    assert len(answers) == 3

@@ -192,7 +192,9 @@ static int receive(bl_device *d, int64_t now) {
     if (d->gone) reopen(d);
     if (d->gone) return 0;
     const bool was_tripped = d->tripped;
+    const uint32_t sessions = d->sessions;
     const int accepted = d->driver->receive(d, now);
+    if (d->sessions != sessions) bl_safe_line_publish(d); /* the guard has the keys before the first frame needs them */
     if (accepted < 0) {
         lose_for_good(d, -accepted);
         return 0;
@@ -227,8 +229,11 @@ static void judge_silence(bl_device *d, int64_t now) {
                  "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)",
                  d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9,
                  (double)d->timeout * 1e-9, (long long)d->counts.corrupt, (long long)d->counts.stale);
-    if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
-        snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
+    const char *words = d->words[0]                   ? d->words
+                        : d->counts.unauthenticated > 0 ? "frames have come without a valid tag; is its key the same?"
+                                                        : "";
+    if (words[0] && length >= 0 && (size_t)length < sizeof d->why)
+        snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", words);
 }
 
 /* The echo identifies the tick that the device has answered, unless frames without a tick came after it. */

@@ -218,8 +218,10 @@ static const uint8_t biella_sigma[80] BIELLA_TABLE = {
 static inline uint32_t biella_rotate8(uint32_t x) { return x >> 8 | x << 24; }
 static inline uint32_t biella_rotate16(uint32_t x) { return x >> 16 | x << 16; }
 static inline uint32_t biella_rotate12(uint32_t x) {
-    x = biella_rotate16(x);
-    for (uint8_t k = 0; k < 4; k++) x = x << 1 | ((x & 0x80000000u) ? 1u : 0u);
+    uint8_t b[4]; /* nibbles change places, by one instruction each */
+    memcpy(b, &x, 4);
+    x = (uint32_t)(uint8_t)(b[1] >> 4 | b[2] << 4) | (uint32_t)(uint8_t)(b[2] >> 4 | b[3] << 4) << 8 |
+        (uint32_t)(uint8_t)(b[3] >> 4 | b[0] << 4) << 16 | (uint32_t)(uint8_t)(b[0] >> 4 | b[1] << 4) << 24;
     return x;
 }
 static inline uint32_t biella_rotate7(uint32_t x) {

@@ -14,8 +14,7 @@ enum {
 };
 enum { FROM_HOST = 0x80, FROM_DEVICE = 0xC0 };
 enum { LABEL = 8 };
-static const int64_t HELLO_INTERVAL = 20000000, /* ns between hellos that are not replies */
-    HELLO_SILENCE = 1000000000;                 /* ns without a frame, for devices without a timeout */
+enum { HELLO_SILENCE = 1000000000 }; /* ns without a frame, for devices without a timeout */
 static const uint8_t NO_NONCE[BL_NONCE];
 
 static bool is_same(const uint8_t *a, const uint8_t *b) { return memcmp(a, b, BL_NONCE) == 0; }
@@ -157,7 +156,7 @@ size_t bl_hello_write(bl_link *l, const bl_device *d, int64_t now, uint8_t *byte
     memcpy(bytes + AT_TAG, code, BL_MAC_TAG);
     memset(h->answers, 0, BL_NONCE);
     l->stranger = false;
-    h->due = now + HELLO_INTERVAL;
+    h->due = now + BL_HELLO_INTERVAL;
     return BL_HELLO_SIZE;
 }
 

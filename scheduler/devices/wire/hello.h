@@ -7,7 +7,7 @@
 
 #include "scheduler/devices/wire/link.h"
 
-enum { BL_NONCE = 16 };
+enum { BL_NONCE = 16, BL_HELLO_INTERVAL = 20000000 }; /* bytes; ns between hellos that are not replies */
 
 /* What only the process of the run has: the shared key, and nonces. */
 struct bl_handshake {

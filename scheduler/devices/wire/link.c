@@ -74,8 +74,9 @@ void bl_link_renew(bl_link *l, const bl_device *d) {
 bool bl_link_is_open(const bl_link *l) { return !l->keyed || l->open; }
 
 bool bl_link_must_greet(const bl_link *l, const bl_device *d, bool waits, int64_t now) {
-    if (l->stranger) return true;
-    return l->keyed ? bl_hello_is_due(l, d, now) : waits && (!l->heard || d->lost);
+    if (l->stranger || (l->keyed && bl_hello_is_due(l, d, now))) return true;
+    const bool paused = l->keyed && (!l->open || now < l->handshake->due); /* a board may need milliseconds for a tag */
+    return waits && !paused && (!l->heard || d->lost);
 }
 
 static bool is_newer(uint32_t a, uint32_t b) { return a - b - 1 < INT32_MAX; }
@@ -242,13 +243,14 @@ size_t bl_link_stuff(const uint8_t *frame, size_t size, uint8_t *stuffed) {
 }
 
 size_t bl_link_write_hello(bl_link *l, bl_device *d, int64_t now, uint8_t *bytes) {
-    if (l->keyed) return bl_hello_write(l, d, now, bytes);
+    if (l->keyed && (l->stranger || !l->open || bl_hello_is_due(l, d, now))) return bl_hello_write(l, d, now, bytes);
     l->stranger = false;
-    if (l->heard ||
-        d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
+    if (l->heard || d->answers ||
+        l->keyed) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
         d->last_sent++;
         d->has_sent = true;
     }
+    if (l->keyed) l->handshake->due = now + BL_HELLO_INTERVAL;
     return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE | (d->answers && d->lost ? BL_SEND_TRIPPED : 0), d->safe,
                          bytes);
 }

@@ -60,12 +60,17 @@ def _read_file(path: Path) -> str:
         raise DeviceError(f"the key file `{path}` cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise DeviceError(f"`{path}` is not a key: it must be 64 hexadecimal digits.") from None
+    require_private(path, mode)
+    return text
+
+
+def require_private(path: Path, mode: int) -> None:
+    """Raise DeviceError if every user may use a file of this mode, which holds a secret."""
     if os.name == "posix" and mode & 0o007:
         raise DeviceError(
             f"every user of this machine has access to the key file `{path}`: chmod 600 {path}; if "
             f"others have read it, make another key."
         )
-    return text
 
 
 def _parse(text: str, place: str) -> bytes:

@@ -7,10 +7,13 @@ import os
 import re
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ....errors import DeviceError, name_list, suggest
 from .._driver import Setup, load_package
+from .._key import require_private
 from .._options import Option
 from ._polling import (
     FLOAT32_RANGE,
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from ...binding._rig import Channel
 
 _T = TypeVar("_T")
+POLICY = "Basic256Sha256"
+_FILES = ("certificate", "private_key", "server_certificate")
 _BITS = {
     "SByte": 8, "Int16": 16, "Int32": 32, "Int64": 64,
     "Byte": 8, "UInt16": 16, "UInt32": 32, "UInt64": 64,
@@ -50,6 +55,12 @@ class OpcuaDriver(AbstractPollingDriver):
         ),
         "user": Option("text", "user name; by default anonymous"),
         "password_env": Option("text", "environment variable with the password"),
+        "security": Option(
+            "text", "Basic256Sha256: signed and encrypted", "none", choices=("none", POLICY)
+        ),
+        "certificate": Option("text", "file with our certificate (.pem or .der)"),
+        "private_key": Option("text", "file with its key (.pem), without a password"),
+        "server_certificate": Option("text", "file with the server's certificate"),
         **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
@@ -64,6 +75,7 @@ class OpcuaDriver(AbstractPollingDriver):
             load_package("opcua", "asyncua")
         except DeviceError as error:
             return [*problems, str(error)]
+        problems += _check_files(setup)
         for channels, side in ((setup.receive, "read"), (setup.send, "write")):
             problems += _check_nodes(channels, side)
         return problems
@@ -128,10 +140,15 @@ class OpcuaDriver(AbstractPollingDriver):
         if options["user"] is not None:
             client.set_user(options["user"])
             client.set_password(os.environ.get(options["password_env"] or "", ""))
+        secure = options["security"] == POLICY
         try:
+            if secure:
+                await _secure(client, self.setup)
             await client.connect()
-        except OSError as error:
-            if isinstance(error, TimeoutError):
+        except Exception as error:
+            if secure and (reason := await self._find_reason(error)):
+                raise DeviceError(reason) from error
+            if isinstance(error, TimeoutError) or not isinstance(error, OSError):
                 raise
             raise DeviceError(
                 f"no response from {options['url']}; check that the server is running and the "
@@ -143,6 +160,44 @@ class OpcuaDriver(AbstractPollingDriver):
             channel.name: await self._find_type(channel, node)
             for channel, node in zip(self.setup.send, self._outs, strict=True)
         }
+
+    async def _find_reason(self, error: Exception) -> str:
+        """Return why a secure connection failed, as far as the server's offers tell it.
+
+        They are asked for without security, and decide nothing but this text.
+        """
+        package, url = load_package("opcua", "asyncua"), self.setup.options["url"]
+        mode = package.ua.MessageSecurityMode.SignAndEncrypt
+        try:
+            offers = await package.Client(url, timeout=_GREETING).connect_and_get_server_endpoints()
+        except Exception:
+            return ""
+        found = [
+            offer
+            for offer in offers
+            if offer.SecurityPolicyUri.endswith(f"#{POLICY}") and offer.SecurityMode == mode
+        ]
+        if not found:
+            known = {str(offer.SecurityPolicyUri).rpartition("#")[2] for offer in offers}
+            return f"the server does not offer {POLICY} with encryption. Offers: {name_list(known)}"
+        expected = _load_certificate(self._file("server_certificate"))
+        if not any(expected == _parse_der(offer.ServerCertificate) for offer in found):
+            return (
+                f"the server has another certificate than {self.setup.options['server_certificate']}"
+                f": another machine answers at {url}, or its certificate was renewed. Copy it anew "
+                f"if you know that it was"
+            )
+        name = type(error).__name__
+        if "Identity" in name or "User" in name:
+            return f"the server has rejected the user `{self.setup.options['user']}` ({name})"
+        return (
+            f"the server has rejected the secure connection ({name}): does it trust "
+            f"{self.setup.options['certificate']}? Servers list rejected certificates for an "
+            f"operator to accept"
+        )
+
+    def _file(self, option: str) -> Path:
+        return self.setup.folder / self.setup.options[option]
 
     async def _find_node(self, channel: Channel) -> Any:
         """Return a variable that is there; a namespace may be given by its name."""
@@ -276,6 +331,90 @@ def _encode(channel: Channel, kind: str, value: float) -> float | int | bool:
     number = value if kind in ("Float", "Double") else round(value)
     check_room(channel.name, number, kind, _find_range(kind))
     return bool(number) if kind == "Boolean" else number
+
+
+async def _secure(client: Any, setup: Setup) -> None:
+    """Let a client sign and encrypt; the server must have the certificate that is known of it."""
+    policies = load_package("opcua", "asyncua.crypto.security_policies")
+    own, key, server = (str(setup.folder / setup.options[name]) for name in _FILES)
+    client.application_uri = _find_application(_load_certificate(Path(own)))
+    await client.set_security(
+        policies.SecurityPolicyBasic256Sha256, own, key, server_certificate=server
+    )
+
+
+def _load_certificate(path: Path) -> Any:
+    x509 = load_package("opcua", "cryptography.x509")
+    content = path.read_bytes()
+    if b"-----BEGIN" in content:
+        return x509.load_pem_x509_certificate(content)
+    return x509.load_der_x509_certificate(content)
+
+
+def _parse_der(content: bytes | None) -> Any:
+    try:
+        return load_package("opcua", "cryptography.x509").load_der_x509_certificate(content or b"")
+    except ValueError:
+        return None
+
+
+def _find_application(certificate: Any) -> str:
+    """Return the application URI of a certificate, which a client must state; or nothing."""
+    x509 = load_package("opcua", "cryptography.x509")
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ""
+    return next(iter(names.get_values_for_type(x509.UniformResourceIdentifier)), "")
+
+
+def _check_files(setup: Setup) -> list[str]:
+    """Return what is wrong with certificates and key; a key is not shown."""
+    given = [name for name in _FILES if setup.options[name] is not None]
+    if setup.options["security"] != POLICY:
+        return [f'{name_list(given)} require security = "{POLICY}".'] if given else []
+    problems = [
+        f'security = "{POLICY}" requires {name}: {OpcuaDriver.options[name].doc}.'
+        for name in _FILES
+        if name not in given
+    ]
+    loaded: dict[str, Any] = {}
+    for name in given:
+        path = setup.folder / setup.options[name]
+        try:
+            loaded[name] = _load_key(path) if name == "private_key" else _load_certificate(path)
+        except OSError as error:
+            problems.append(f"{name}: `{path}` cannot be read: {error.strerror}.")
+        except DeviceError as error:
+            problems.append(f"{name}: {error}")
+        except (ValueError, TypeError):
+            problems.append(
+                f"{name}: `{path}` is not a {name.replace('_', ' ')} in the form PEM"
+                + (", without a password." if name == "private_key" else " or DER.")
+            )
+    problems += _check_pair(setup, loaded.get("certificate"), loaded.get("private_key"))
+    return problems
+
+
+def _load_key(path: Path) -> Any:
+    require_private(path, path.stat().st_mode)
+    serialization = load_package("opcua", "cryptography.hazmat.primitives.serialization")
+    return serialization.load_pem_private_key(path.read_bytes(), None)
+
+
+def _check_pair(setup: Setup, certificate: Any, key: Any) -> list[str]:
+    if certificate is None:
+        return []
+    problems, name = [], setup.options["certificate"]
+    if key is not None and certificate.public_key() != key.public_key():
+        problems.append(f"private_key: it does not belong to the certificate {name}.")
+    if not _find_application(certificate):
+        problems.append(
+            f"certificate: {name} has no application URI (a URI in its subjectAltName), which OPC UA requires."
+        )
+    if certificate.not_valid_after_utc < datetime.now(UTC):
+        problems.append(f"certificate: {name} has expired, on {certificate.not_valid_after_utc}.")
+    return problems
 
 
 def _check_server(options: Mapping[str, Any]) -> list[str]:

@@ -141,13 +141,17 @@ class OpcuaDriver(AbstractPollingDriver):
             client.set_user(options["user"])
             client.set_password(os.environ.get(options["password_env"] or "", ""))
         secure = options["security"] == POLICY
+        offered = False
         try:
             if secure:
+                offered = await self._check_offers()
                 await _secure(client, self.setup)
             await client.connect()
+        except DeviceError:
+            raise
         except Exception as error:
-            if secure and (reason := await self._find_reason(error)):
-                raise DeviceError(reason) from error
+            if offered:
+                raise DeviceError(self._describe_rejection(error)) from error
             if isinstance(error, TimeoutError) or not isinstance(error, OSError):
                 raise
             raise DeviceError(
@@ -161,17 +165,16 @@ class OpcuaDriver(AbstractPollingDriver):
             for channel, node in zip(self.setup.send, self._outs, strict=True)
         }
 
-    async def _find_reason(self, error: Exception) -> str:
-        """Return why a secure connection failed, as far as the server's offers tell it.
+    async def _check_offers(self) -> bool:
+        """Whether the server offers what is wanted, with the certificate that is known of it.
 
-        They are asked for without security, and decide nothing but this text.
+        The offers come without security. They can only lead to an error, with its reason: the
+        connection requires the known certificate in any case.
         """
-        package, url = load_package("opcua", "asyncua"), self.setup.options["url"]
+        package, options = load_package("opcua", "asyncua"), self.setup.options
         mode = package.ua.MessageSecurityMode.SignAndEncrypt
-        try:
-            offers = await package.Client(url, timeout=_GREETING).connect_and_get_server_endpoints()
-        except Exception:
-            return ""
+        client = package.Client(options["url"], timeout=max(self.patience, _GREETING))
+        offers = await client.connect_and_get_server_endpoints()
         found = [
             offer
             for offer in offers
@@ -179,21 +182,26 @@ class OpcuaDriver(AbstractPollingDriver):
         ]
         if not found:
             known = {str(offer.SecurityPolicyUri).rpartition("#")[2] for offer in offers}
-            return f"the server does not offer {POLICY} with encryption. Offers: {name_list(known)}"
+            raise DeviceError(
+                f"the server does not offer {POLICY} with encryption. Offers: {name_list(known)}"
+            )
         expected = _load_certificate(self._file("server_certificate"))
         if not any(expected == _parse_der(offer.ServerCertificate) for offer in found):
-            return (
-                f"the server has another certificate than {self.setup.options['server_certificate']}"
-                f": another machine answers at {url}, or its certificate was renewed. Copy it anew "
-                f"if you know that it was"
+            raise DeviceError(
+                f"the server has another certificate than {options['server_certificate']}: another "
+                f"machine answers at {options['url']}, or its certificate was renewed. Copy it "
+                f"anew if you know that it was"
             )
-        name = type(error).__name__
+        return True
+
+    def _describe_rejection(self, error: Exception) -> str:
+        name, options = type(error).__name__, self.setup.options
         if "Identity" in name or "User" in name:
-            return f"the server has rejected the user `{self.setup.options['user']}` ({name})"
+            return f"the server has rejected the user `{options['user']}` ({name})"
         return (
             f"the server has rejected the secure connection ({name}): does it trust "
-            f"{self.setup.options['certificate']}? Servers list rejected certificates for an "
-            f"operator to accept"
+            f"{options['certificate']}? Servers list rejected certificates for an operator to "
+            f"accept"
         )
 
     def _file(self, option: str) -> Path:
@@ -336,10 +344,18 @@ def _encode(channel: Channel, kind: str, value: float) -> float | int | bool:
 async def _secure(client: Any, setup: Setup) -> None:
     """Let a client sign and encrypt; the server must have the certificate that is known of it."""
     policies = load_package("opcua", "asyncua.crypto.security_policies")
-    own, key, server = (str(setup.folder / setup.options[name]) for name in _FILES)
-    client.application_uri = _find_application(_load_certificate(Path(own)))
+    form = load_package("opcua", "asyncua.crypto.uacrypto").CertProperties
+    codes = load_package("opcua", "cryptography.hazmat.primitives.serialization")
+    der = codes.Encoding.DER
+    own, key, server = (setup.folder / setup.options[name] for name in _FILES)
+    certificate = _load_certificate(own)
+    secret = _load_key(key).private_bytes(der, codes.PrivateFormat.PKCS8, codes.NoEncryption())
+    client.application_uri = _find_application(certificate)
     await client.set_security(
-        policies.SecurityPolicyBasic256Sha256, own, key, server_certificate=server
+        policies.SecurityPolicyBasic256Sha256,
+        form(certificate.public_bytes(der), "der"),
+        form(secret, "der"),
+        server_certificate=form(_load_certificate(server).public_bytes(der), "der"),
     )
 
 

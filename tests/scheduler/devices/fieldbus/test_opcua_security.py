@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import ipaddress
 import os
@@ -158,8 +159,6 @@ class Tap:
     """Stands between driver and server, and keeps the bytes of both."""
 
     def __init__(self, cell):
-        import asyncio
-
         self.seen, self.thread = b"", cell.thread
         target = cell.server.bserver.port
 
@@ -215,6 +214,7 @@ def test_who_is_not_let_in(cell, folder, options, words):
     assert "secret`" not in str(caught.value) and "CELL_PASSWORD" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_server_without_security_is_named(folder):
     with LoopThread() as thread:
         plain = Cell(thread, folder, [ua.SecurityPolicyType.NoSecurity])

@@ -42,7 +42,7 @@ def measure_host(count: int = 9) -> None:
     lib.bl_mac_set_key(ctypes.byref(key), (ctypes.c_uint8 * 32)(*KEY))
     head, values = contract.bl_frame_head(1, 1, 1, 0, 0), (ctypes.c_double * 255)(*([1.5] * 255))
     room, found = (ctypes.c_uint8 * 4096)(), (ctypes.c_double * 255)()
-    print("values  CRC write  read   tag write  read   (µs)")
+    print("values  CRC write       read  tag write       read   (µs)")
     for n in (1, 4, 12, 60, 255):
         times = []
         for tail, write, read in (
@@ -55,10 +55,14 @@ def measure_host(count: int = 9) -> None:
                 lambda r=read, s=size, k=n, t=tail: r(room, s, k, *t, ctypes.byref(head), found),
             )
             empty = lambda w=write, t=tail: w(ctypes.byref(head), values, -1, *t, room)  # noqa: E731
-            base = min(timeit.repeat(empty, timer=time.process_time, number=20_000, repeat=count)) / 20_000
-            times += [min(timeit.repeat(c, timer=time.process_time, number=20_000, repeat=count)) / 20_000 - base for c in calls]
-        print(f"{n:6}  {1e6 * times[0]:9.2f}  {1e6 * times[1]:4.2f}   {1e6 * times[2]:9.2f}  "
-              f"{1e6 * times[3]:4.2f}")  # fmt: skip
+            base = (
+                min(timeit.repeat(empty, timer=time.process_time, number=20_000, repeat=count))
+                / 20_000
+            )
+            for call in calls:
+                spent = timeit.repeat(call, timer=time.process_time, number=20_000, repeat=count)
+                times.append(min(spent) / 20_000 - base)
+        print(f"{n:6}", *(f"{1e6 * t:10.2f}" for t in times))
 
 
 def measure_boards() -> None:
@@ -66,7 +70,9 @@ def measure_boards() -> None:
     source, header = HERE / "authentication_board.c", ROOT / "examples" / "firmware"
     with tempfile.TemporaryDirectory() as folder:
         sim = f"{folder}/sim"
-        subprocess.run(["cc", "-O2", "-o", sim, HERE / "authentication_avr.c", "-lsimavr"], check=True)
+        subprocess.run(
+            ["cc", "-O2", "-o", sim, HERE / "authentication_avr.c", "-lsimavr"], check=True
+        )
         avr = ["avr-gcc", "-mmcu=atmega328p", "-DF_CPU=16000000UL", "-Os"]
         arm = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-Os", "-DREPEATS=100"]
         arm += ["-nostartfiles", "-Wl,-Ttext=0x8,-e,main,--section-start=.vectors=0x0"]
@@ -89,8 +95,11 @@ def measure_boards() -> None:
                 assert told["good"] == "1", done.stderr
                 sizes = subprocess.run([size, program], capture_output=True, text=True, check=True)
                 text, data, bss = map(int, sizes.stdout.splitlines()[1].split()[:3])
-                print(f"{name:13}  {'authenticated' if auth else 'with CRC':13}  {text + data:5}  {data + bss:5}  "
-                      f"{told['in']:>6}  {told['out']:>6}  {told.get('handshake', '-'):>9}  {unit}")  # fmt: skip
+                kind = "authenticated" if auth else "with CRC"
+                print(f"{name:13}  {kind:13}  {text + data:5}  {data + bss:5}", end="")
+                print(
+                    f"  {told['in']:>6}  {told['out']:>6}  {told.get('handshake', '-'):>9}  {unit}"
+                )
 
 
 def play_device(seconds: float, hostile: bool) -> None:
@@ -195,8 +204,11 @@ def measure_flood(seconds: float, turns: int) -> None:
         hostile = bool(turn % 2)
         late, counts, genuine, sent = run_once(seconds, hostile)
         rejected = counts["corrupt"] + counts["stale"] + counts["unauthenticated"]
-        print(f"{sent / (seconds + EXTRA):9.0f}   {np.median(late):19.0f}  {np.percentile(late, 99):5.0f}  "
-              f"{late.max():5.0f}   {counts['frames']:8} of {genuine:7}   {rejected:8}")  # fmt: skip
+        median, most = np.median(late), late.max()
+        taken = f"{counts['frames']:8} of {genuine:7}"
+        high = np.percentile(late, 99)
+        print(f"{sent / (seconds + EXTRA):9.0f}   {median:19.0f}  {high:5.0f}", end="")
+        print(f"  {most:5.0f}   {taken}   {rejected:8}")
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ typedef float biella_real;
 #define BIELLA_HEADER 16u
 #if BIELLA_AUTH
 #define BIELLA_VERSION 0xB2u
-#define BIELLA_END 16u   /* bytes behind the values: the tag */
+#define BIELLA_END 16u /* bytes behind the values: the tag */
 #define BIELLA_HELLO 64u /* bytes of a message of the handshake */
 #define BIELLA_AT_LEAST(size) ((size) < BIELLA_HELLO ? BIELLA_HELLO : (size))
 #else
@@ -261,9 +261,8 @@ static void biella_compress(uint32_t *state, const uint8_t *block, uint32_t coun
     if (last) v[14] = ~v[14];
     for (uint8_t at = 0; at < 80; at++) {
         const uint8_t pair = biella_table8(&biella_sigma[at]), k = at & 3u, turn = (at & 4u) ? 1 : 0;
-        biella_mix(&v[k], &v[4u + ((k + turn) & 3u)], &v[8u + ((k + 2u * turn) & 3u)],
-                   &v[12u + ((k + 3u * turn) & 3u)], biella_get32(block + 4u * (pair >> 4)),
-                   biella_get32(block + 4u * (pair & 15u)));
+        biella_mix(&v[k], &v[4u + ((k + turn) & 3u)], &v[8u + ((k + 2u * turn) & 3u)], &v[12u + ((k + 3u * turn) & 3u)],
+                   biella_get32(block + 4u * (pair >> 4)), biella_get32(block + 4u * (pair & 15u)));
     }
     for (uint8_t k = 0; k < 8; k++) state[k] ^= v[k] ^ v[8u + k];
 }
@@ -282,8 +281,7 @@ static inline void biella_mac(const biella_key *key, const uint8_t *bytes, uint1
     uint32_t state[8], count = 64;
     uint8_t block[64];
     memcpy(state, key->state, sizeof state);
-    for (; length > 64u; bytes += 64, length = (uint16_t)(length - 64u))
-        biella_compress(state, bytes, count += 64u, 0);
+    for (; length > 64u; bytes += 64, length = (uint16_t)(length - 64u)) biella_compress(state, bytes, count += 64u, 0);
     memset(block, 0, sizeof block);
     memcpy(block, bytes, length);
     biella_compress(state, block, count + length, 1);

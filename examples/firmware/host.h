@@ -15,7 +15,8 @@
 
 static int line = -1;
 static uint8_t is_udp;
-static struct sockaddr_in peer, asking; /* of UDP; port 0: none yet; who is answered: the peer, or who begins a session */
+static struct sockaddr_in peer,
+    asking; /* of UDP; port 0: none yet; who is answered: the peer, or who begins a session */
 static uint64_t last_ms;
 
 static uint64_t now_ms(void) {

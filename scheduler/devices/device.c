@@ -229,7 +229,7 @@ static void judge_silence(bl_device *d, int64_t now) {
                  "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)",
                  d->name, d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9,
                  (double)d->timeout * 1e-9, (long long)d->counts.corrupt, (long long)d->counts.stale);
-    const char *words = d->words[0]                   ? d->words
+    const char *words = d->words[0]                     ? d->words
                         : d->counts.unauthenticated > 0 ? "frames have come without a valid tag; is its key the same?"
                                                         : "";
     if (words[0] && length >= 0 && (size_t)length < sizeof d->why)

@@ -183,7 +183,9 @@ KEY = bytes(range(50, 82))
 
 
 @pytest.mark.parametrize("clock", ["device:board", "wall"])
-def test_with_a_key_the_same_values_go_through(example, simulated, kind, clock, tmp_path, monkeypatch):
+def test_with_a_key_the_same_values_go_through(
+    example, simulated, kind, clock, tmp_path, monkeypatch
+):
     monkeypatch.setenv("RIG_KEY", KEY.hex())
     digits = ",".join(map(str, KEY))
     gains = ",".join(f"{n!r}f" for n in (*example.GAINS.values(), *example.LIMITS, example.STEP))

@@ -46,7 +46,8 @@ static void check_host(const wire *w, const bl_link *before, const bl_frame_head
 }
 
 /* A session begins only with our own nonce, which is then used up; a device that has a host keeps it. */
-static void check_session(const wire *w, const bl_device *d, const bl_link *before, const uint8_t *nonce, int was_free) {
+static void check_session(const wire *w, const bl_device *d, const bl_link *before, const uint8_t *nonce,
+                          int was_free) {
     const bl_handshake *h = &w->handshake;
     if (w->link.session == before->session || w->link.session == 0) return;
     check(w->size == BL_HELLO_SIZE && w->link.session == (w->bytes[16] | w->bytes[17] << 8));

@@ -426,7 +426,8 @@ def _check_pair(setup: Setup, certificate: Any, key: Any) -> list[str]:
         problems.append(f"private_key: it does not belong to the certificate {name}.")
     if not _find_application(certificate):
         problems.append(
-            f"certificate: {name} has no application URI (a URI in its subjectAltName), which OPC UA requires."
+            f"certificate: {name} has no application URI (a URI in its subjectAltName), which OPC "
+            f"UA requires."
         )
     if certificate.not_valid_after_utc < datetime.now(UTC):
         problems.append(f"certificate: {name} has expired, on {certificate.not_valid_after_utc}.")

@@ -12,7 +12,7 @@ enum { BL_FRAME_VERSION = 0xB1, BL_FRAME_AUTHENTICATED = 0xB2 }; /* first byte *
 enum { BL_FRAME_DOUBLE = 1, BL_FRAME_SAFE = 2, BL_FRAME_TRIPPED = 4 };
 enum {
     BL_FRAME_HEAD = 16,
-    BL_FRAME_VALUES = 255,                                  /* at most */
+    BL_FRAME_VALUES = 255, /* at most */
     BL_FRAME_SIZE = BL_FRAME_HEAD + BL_FRAME_VALUES * 8 + BL_MAC_TAG, /* at most */
     BL_FRAME_STUFFED = BL_FRAME_SIZE + BL_FRAME_SIZE / 254 + 1,
 };

@@ -13,12 +13,12 @@ enum { BL_NONCE = 16, BL_HELLO_INTERVAL = 20000000 }; /* bytes; ns between hello
 struct bl_handshake {
     bl_mac_key key;
     uint8_t seed[BL_NONCE]; /* random, of this run */
-    uint32_t drawn;         /* nonces made of it */
+    uint32_t drawn; /* nonces made of it */
     uint8_t nonce[BL_NONCE]; /* ours, which no session has used */
     uint8_t host[BL_NONCE], device[BL_NONCE]; /* those of the session; of a host also of the one that begins */
     uint8_t answers[BL_NONCE]; /* of a device: the nonce of the hello that its next one answers; zeros: none */
     uint16_t replaces; /* of a host: the session that the next one replaces; 0: none */
-    int64_t due;       /* when the next hello may be sent without being asked for */
+    int64_t due; /* when the next hello may be sent without being asked for */
 };
 
 /* Starts over with that key (BL_MAC_KEY bytes) and seed (BL_NONCE bytes). */

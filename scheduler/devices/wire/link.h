@@ -21,7 +21,8 @@ typedef struct bl_link {
     bool keyed; /* frames are authenticated; the following is used only then */
     bool open; /* there is a session, and the peer has answered in it */
     bl_mac_key outgoing, incoming; /* keys of the session */
-    uint64_t sent, taken; /* numbers of the newest frames: sequences, and how often they have wrapped since the session began */
+    uint64_t sent,
+        taken; /* numbers of the newest frames: sequences, and how often they have wrapped since the session began */
     bl_handshake *handshake; /* NULL: that of a guard */
 } bl_link;
 

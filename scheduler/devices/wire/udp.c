@@ -18,7 +18,7 @@
 
 enum {
     UDP_DATAGRAMS = 128, /* of a tick, at most: a flood does not stop the run */
-    UDP_GREETINGS = 8,   /* to senders that are not known yet, likewise */
+    UDP_GREETINGS = 8, /* to senders that are not known yet, likewise */
 };
 
 typedef struct {
@@ -81,8 +81,7 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
                          socklen_t length, int64_t now, int *greetings) {
     udp_state *s = d->state;
     const bool comes_and_goes = d->answers && !s->pinned;
-    const bool is_peer =
-        is_known(s) && is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from);
+    const bool is_peer = is_known(s) && is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from);
     if (is_known(s) && !is_peer && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
         d->counts.stale++;
         return 0;

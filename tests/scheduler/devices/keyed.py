@@ -82,7 +82,9 @@ class Session:
 class KeyedDevice:
     """The device's side. `reply` is what it sends next by itself, if it has something to say."""
 
-    def __init__(self, key: bytes = KEY, draw: Callable[[], bytes] = lambda: os.urandom(16)) -> None:
+    def __init__(
+        self, key: bytes = KEY, draw: Callable[[], bytes] = lambda: os.urandom(16)
+    ) -> None:
         self.key, self.draw = key, draw
         self.nonce = draw()
         self.session: Session | None = None

@@ -71,7 +71,7 @@ def test_what_is_no_key_is_explained_without_its_content(file, given, content, w
 @pytest.mark.skipif(os.name != "posix", reason="permissions")
 def test_a_key_that_all_can_read_is_refused(file):
     file.chmod(0o604)
-    with pytest.raises(DeviceError, match="every user of this machine .*chmod 600"):
+    with pytest.raises(DeviceError, match=r"every user of this machine .*chmod 600"):
         read_key("file:rig.key", file.parent)
 
 
@@ -103,7 +103,9 @@ def test_a_line_to_a_network_without_a_key_warns_once(driver, file):
         trial.bind(("127.0.0.1", 0))
         port = trial.getsockname()[1]
     open_to_all = {"driver": driver, "host": "", "port": 0, "bind": "0.0.0.0", "bind_port": port}
-    with pytest.warns(BiellaWarning, match=r"`rig` .*\(0.0.0.0\) without a key.*biella key") as seen:
+    with pytest.warns(
+        BiellaWarning, match=r"`rig` .*\(0.0.0.0\) without a key.*biella key"
+    ) as seen:
         run_realtime(loop(), bind=table(**open_to_all), until=0.001).wait()
     assert len(seen) == 1
     run_realtime(loop(), bind=table(**open_to_all, key=f"file:{file}"), until=0.001).wait()

@@ -295,7 +295,7 @@ def test_hellos_that_are_lost_are_sent_again(keyed):
 
 
 def test_no_live_value_leaves_before_there_is_a_session(keyed):
-    device, end, peer = keyed()
+    device, end, _peer = keyed()
     for k in range(10):
         device.take(k * 10 * MS)
         device.give(66.0)

@@ -18,6 +18,9 @@ from biella import BiellaError, cli, run_realtime
 from biella.scheduler.realtime.safety._guard import _latch_file
 
 sys.path.insert(0, str(Path(__file__).parent))
+import itertools
+
+from tests.scheduler.devices.keyed import KEY
 from udp_rig import (  # type: ignore[import-not-found]
     LIVE,
     SAFE,
@@ -27,8 +30,6 @@ from udp_rig import (  # type: ignore[import-not-found]
     build,
     wait_until,
 )
-
-from tests.scheduler.devices.keyed import KEY
 
 pytestmark = [
     pytest.mark.engine,
@@ -230,7 +231,7 @@ def test_no_live_value_follows_those_of_the_guard_with_a_key(keyed_board):
         wait_until(lambda: len(keyed_board.seen) > count + 50)
         assert all(flags & 2 for _, _, flags in keyed_board.seen[count:])
         numbers = [frame.sequence for frame in keyed_board.device.heard]
-        assert max(b - a for a, b in zip(numbers, numbers[1:], strict=False)) >= 1000
+        assert max(b - a for a, b in itertools.pairwise(numbers)) >= 1000
     finally:
         process.kill()
         process.communicate()

@@ -16,7 +16,7 @@ from biella import Diagram
 from biella.blocks import Gain, Port, PythonBlock, Sine
 
 sys.path.append(str(Path(__file__).parents[4]))
-from tests.scheduler.devices.keyed import KeyedDevice  # noqa: E402
+from tests.scheduler.devices.keyed import KeyedDevice
 
 SAFE_FLAG = 2
 LIVE, SAFE = 5.0, -1.0

@@ -10,10 +10,17 @@ from pathlib import Path
 
 import pytest
 from board_peer import SAFE, TRIPPED, Frame, cobs, uncobs
-from test_device_header import CC, STRICT, Probe, State, compile_probe, start
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
+from tests.firmware.test_device_header import (  # noqa: E402
+    CC,
+    STRICT,
+    Probe,
+    State,
+    compile_probe,
+    start,
+)
 from tests.scheduler.devices.keyed import HOST, KEY, Hello, KeyedHost, Session, sign  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not shutil.which(CC), reason="needs a C compiler")

@@ -205,7 +205,7 @@ class OpcuaDriver(AbstractPollingDriver):
         )
 
     def _file(self, option: str) -> Path:
-        return self.setup.folder / self.setup.options[option]
+        return self.setup.folder / str(self.setup.options[option])
 
     async def _find_node(self, channel: Channel) -> Any:
         """Return a variable that is there; a namespace may be given by its name."""

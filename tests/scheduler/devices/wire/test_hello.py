@@ -89,8 +89,10 @@ def test_the_key_decides_and_nothing_less_is_accepted(keyed):
     end.write_frame(body + struct.pack("<I", zlib.crc32(body)))  # no tag at all
     for key in (KEY, peer.session.incoming, bytes(32)):  # other keys than that of this direction
         end.write_frame(sign(key, body))
+    renamed = body[:4] + ((session + 1) % 2**16).to_bytes(2, "little") + body[6:]
+    end.write_frame(sign(peer.session.outgoing, renamed))
     assert device.take(RETRY) == {}
-    assert device.counts == {UNAUTHENTICATED: 2 + 2 + 3, "corrupt": 1}
+    assert device.counts == {UNAUTHENTICATED: 2 + 2 + 3, "corrupt": 1, "stale": 1}
     end.write_frame(sign(peer.session.outgoing, body))
     assert device.take(RETRY) == {0: 1.0}
 
@@ -384,6 +386,9 @@ def test_as_a_device_it_keeps_its_host_and_lets_it_begin_again(connect):
     again = KeyedHost(nonce=b"\x66" * 16)
     answer = begin(device, end, again, 2 * MS, replaces=host.session.number)
     assert again.session is not None and answer.session == again.session.number
+    device.give(5.0)
+    safe = again.session.parse(end.frames()[-1])
+    assert (safe.values, safe.flags) == ((-9.0,), SAFE), "until the host sends values"
     end.write_frame(host.session.pack(66.0))
     assert device.take(3 * MS) == {}
     end.write_frame(again.session.pack(2.0))

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from board_peer import SAFE, TRIPPED, Frame, cobs, uncobs
@@ -29,7 +30,7 @@ AUTH = "-DBIELLA_AUTH=1"
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    variants = {
+    variants: dict[str, Any] = {
         "plain": (2, 1, AUTH),
         "double": (2, 1, AUTH, "-DBIELLA_DOUBLE=1"),
         "long": (255, 255, AUTH, "-DBIELLA_DOUBLE=1"),

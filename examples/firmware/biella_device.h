@@ -26,6 +26,12 @@
  *
  * Options, before the include:  BIELLA_DOUBLE 1        values are double, where that has 64 bits, and sent as float64
  *                               BIELLA_CRC_TABLE 1     128 bytes of table (in flash on AVR) for a faster CRC
+ *                               BIELLA_AUTH 1          frames are authenticated (docs/guides/frame.md): only who has the key
+ *                                                      commands this board, and no recorded frame is accepted again
+ * With BIELLA_AUTH, call biella_set_key() after biella_init(): before, no frame is accepted. biella_feed() then also gives
+ * BIELLA_REPLY, for a message of the handshake: encode and send as if a frame had come, but compute nothing. The end of a
+ * frame takes the time of one MAC (milliseconds on AVR): feed bytes from a ring, not in the receive interrupt.
+ *
  * Frames from the host may hold float32 or float64 in any case. A number too large for `biella_real` counts as infinite. */
 #ifndef BIELLA_WIRE_CLIENT_H
 #define BIELLA_WIRE_CLIENT_H
@@ -48,6 +54,9 @@
 #ifndef BIELLA_CRC_TABLE
 #define BIELLA_CRC_TABLE 0
 #endif
+#ifndef BIELLA_AUTH
+#define BIELLA_AUTH 0
+#endif
 #if BIELLA_DOUBLE && defined(__SIZEOF_DOUBLE__) && __SIZEOF_DOUBLE__ != 8
 #error \
     "BIELLA_DOUBLE needs a double of 64 bits; this compiler's is shorter (avr-gcc). Leave it out: values are float then"
@@ -64,17 +73,34 @@ typedef float biella_real;
 #define BIELLA_SAFE 2u /* these are safe values: stay at yours until a frame without this flag */
 #define BIELLA_TRIPPED 4u /* the sender has not heard from its peer for too long */
 
-#define BIELLA_VERSION 0xB1u
+#define BIELLA_REPLY 2u /* of biella_feed(): nothing is new, but what biella_encode() writes must be sent */
+
 #define BIELLA_HEADER 16u
-#define BIELLA_RECEIVED_SIZE (BIELLA_HEADER + 8u * BIELLA_RECEIVES + 4u)
-#define BIELLA_SENT_SIZE (BIELLA_HEADER + (BIELLA_DOUBLE ? 8u : 4u) * BIELLA_SENDS + 4u)
+#if BIELLA_AUTH
+#define BIELLA_VERSION 0xB2u
+#define BIELLA_END 16u /* bytes behind the values: the tag */
+#define BIELLA_HELLO 64u /* bytes of a message of the handshake */
+#define BIELLA_AT_LEAST(size) ((size) < BIELLA_HELLO ? BIELLA_HELLO : (size))
+#else
+#define BIELLA_VERSION 0xB1u
+#define BIELLA_END 4u /* the CRC */
+#define BIELLA_AT_LEAST(size) (size)
+#endif
+#define BIELLA_RECEIVED_SIZE BIELLA_AT_LEAST(BIELLA_HEADER + 8u * BIELLA_RECEIVES + BIELLA_END)
+#define BIELLA_SENT_SIZE BIELLA_AT_LEAST(BIELLA_HEADER + (BIELLA_DOUBLE ? 8u : 4u) * BIELLA_SENDS + BIELLA_END)
 /* Room for what biella_encode() writes: a code for every 254 bytes or part of them, and the 0 at the end. */
 #define BIELLA_WIRE_SIZE (BIELLA_SENT_SIZE + BIELLA_SENT_SIZE / 254u + 2u)
 
-#if BIELLA_RECEIVES <= 29 /* 20 + 8 bytes for each are less than 256 */
+#if BIELLA_RECEIVES <= 27 /* 32 + 8 bytes for each are less than 256 */
 typedef uint8_t biella_length;
 #else
 typedef uint16_t biella_length;
+#endif
+
+#if BIELLA_AUTH
+typedef struct {
+    uint32_t state[8];
+} biella_key; /* BLAKE2s behind the block of the key */
 #endif
 
 typedef struct {
@@ -91,6 +117,15 @@ typedef struct {
     biella_length length;
     uint32_t crc;
     uint8_t left, full, spoilt; /* COBS: bytes left of this block; whether a zero follows it; frame of no use */
+#if BIELLA_AUTH
+    biella_key shared, incoming, outgoing; /* the two of the session */
+    uint8_t boot[16]; /* never the same in two boots */
+    uint8_t nonce[16]; /* ours, which no session has used */
+    uint8_t asked[16]; /* nonce of the hello that our next one answers; zeros: none */
+    uint32_t drawn; /* nonces of this boot */
+    uint16_t wraps, sent_wraps; /* of sequence and sent, since the session began */
+    uint8_t has_key, must_reply;
+#endif
 } biella_device;
 
 static inline void biella_restart_frame(biella_device *d) {
@@ -155,6 +190,193 @@ static inline uint32_t biella_get32(const uint8_t *from) {
     return (uint32_t)biella_get16(from + 2) << 16 | biella_get16(from);
 }
 
+#if BIELLA_AUTH
+/* --- Keyed BLAKE2s-256, RFC 7693 --- */
+
+#ifdef __AVR__
+#include <avr/pgmspace.h>
+#define BIELLA_TABLE PROGMEM
+#define biella_table8(address) pgm_read_byte(address)
+#define biella_table32(address) pgm_read_dword(address)
+#else
+#define BIELLA_TABLE
+#define biella_table8(address) (*(address))
+#define biella_table32(address) (*(address))
+#endif
+static const uint32_t biella_iv[8] BIELLA_TABLE = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                                   0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+/* Two indices of message words a byte, the first in the upper half. */
+static const uint8_t biella_sigma[80] BIELLA_TABLE = {
+    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xea, 0x48, 0x9f, 0xd6, 0x1c, 0x02, 0xb7, 0x53,
+    0xb8, 0xc0, 0x52, 0xfd, 0xae, 0x36, 0x71, 0x94, 0x79, 0x31, 0xdc, 0xbe, 0x26, 0x5a, 0x40, 0xf8,
+    0x90, 0x57, 0x24, 0xaf, 0xe1, 0xbc, 0x68, 0x3d, 0x2c, 0x6a, 0x0b, 0x83, 0x4d, 0x75, 0xfe, 0x19,
+    0xc5, 0x1f, 0xed, 0x4a, 0x07, 0x63, 0x92, 0x8b, 0xdb, 0x7e, 0xc1, 0x39, 0x50, 0xf4, 0x86, 0x2a,
+    0x6f, 0xe9, 0xb3, 0x08, 0xc2, 0xd7, 0x14, 0xa5, 0xa2, 0x84, 0x76, 0x15, 0xfb, 0x9e, 0x3c, 0xd0};
+
+/* Rotations to the right. By 8 and 16 they are moves of bytes; by 12 and 7 the rest is 4 bits and 1 bit. */
+#ifdef __AVR__
+static inline uint32_t biella_rotate8(uint32_t x) { return x >> 8 | x << 24; }
+static inline uint32_t biella_rotate16(uint32_t x) { return x >> 16 | x << 16; }
+static inline uint32_t biella_rotate12(uint32_t x) {
+    uint8_t b[4]; /* nibbles change places, by one instruction each */
+    memcpy(b, &x, 4);
+    x = (uint32_t)(uint8_t)(b[1] >> 4 | b[2] << 4) | (uint32_t)(uint8_t)(b[2] >> 4 | b[3] << 4) << 8 |
+        (uint32_t)(uint8_t)(b[3] >> 4 | b[0] << 4) << 16 | (uint32_t)(uint8_t)(b[0] >> 4 | b[1] << 4) << 24;
+    return x;
+}
+static inline uint32_t biella_rotate7(uint32_t x) {
+    x = biella_rotate8(x);
+    return x << 1 | ((x & 0x80000000u) ? 1u : 0u);
+}
+#else
+static inline uint32_t biella_rotate8(uint32_t x) { return x >> 8 | x << 24; }
+static inline uint32_t biella_rotate16(uint32_t x) { return x >> 16 | x << 16; }
+static inline uint32_t biella_rotate12(uint32_t x) { return x >> 12 | x << 20; }
+static inline uint32_t biella_rotate7(uint32_t x) { return x >> 7 | x << 25; }
+#endif
+
+/* G: mixes two words of the message into a column or a diagonal. */
+static void biella_mix(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d, uint32_t x, uint32_t y) {
+    uint32_t p = *a, q = *b, r = *c, s = *d;
+    p += q + x;
+    s = biella_rotate16(s ^ p);
+    r += s;
+    q = biella_rotate12(q ^ r);
+    p += q + y;
+    s = biella_rotate8(s ^ p);
+    r += s;
+    q = biella_rotate7(q ^ r);
+    *a = p;
+    *b = q;
+    *c = r;
+    *d = s;
+}
+
+/* F: a block of 64 bytes into the state. `count`: all bytes so far, with those of the block. */
+static void biella_compress(uint32_t *state, const uint8_t *block, uint32_t count, uint8_t last) {
+    uint32_t v[16];
+    memcpy(v, state, 32);
+    for (uint8_t k = 0; k < 8; k++) v[8 + k] = biella_table32(&biella_iv[k]);
+    v[12] ^= count;
+    if (last) v[14] = ~v[14];
+    for (uint8_t at = 0; at < 80; at++) {
+        const uint8_t pair = biella_table8(&biella_sigma[at]), k = at & 3u, turn = (at & 4u) ? 1 : 0;
+        biella_mix(&v[k], &v[4u + ((k + turn) & 3u)], &v[8u + ((k + 2u * turn) & 3u)], &v[12u + ((k + 3u * turn) & 3u)],
+                   biella_get32(block + 4u * (pair >> 4)), biella_get32(block + 4u * (pair & 15u)));
+    }
+    for (uint8_t k = 0; k < 8; k++) state[k] ^= v[k] ^ v[8u + k];
+}
+
+static inline void biella_absorb_key(biella_key *to, const uint8_t *key) {
+    uint8_t block[64];
+    memset(block, 0, sizeof block);
+    memcpy(block, key, 32);
+    for (uint8_t k = 0; k < 8; k++) to->state[k] = biella_table32(&biella_iv[k]);
+    to->state[0] ^= 0x01012020u; /* code and key of 32 bytes */
+    biella_compress(to->state, block, 64, 0);
+}
+
+/* The code of `length` > 0 bytes: 32 bytes. */
+static inline void biella_mac(const biella_key *key, const uint8_t *bytes, uint16_t length, uint8_t *code) {
+    uint32_t state[8], count = 64;
+    uint8_t block[64];
+    memcpy(state, key->state, sizeof state);
+    for (; length > 64u; bytes += 64, length = (uint16_t)(length - 64u)) biella_compress(state, bytes, count += 64u, 0);
+    memset(block, 0, sizeof block);
+    memcpy(block, bytes, length);
+    biella_compress(state, block, count + length, 1);
+    for (uint8_t k = 0; k < 32; k++) code[k] = (uint8_t)(state[k >> 2] >> 8u * (k & 3u));
+}
+
+/* Whether the 16 bytes behind them are the tag of `length` bytes; its time does not depend on where they differ. */
+static inline uint8_t biella_is_signed(const biella_key *key, const uint8_t *bytes, uint16_t length) {
+    uint8_t code[32], difference = 0;
+    biella_mac(key, bytes, length, code);
+    for (uint8_t k = 0; k < 16; k++) difference |= code[k] ^ bytes[length + k];
+    return difference == 0;
+}
+
+static inline void biella_set16(uint8_t *to, uint16_t value) {
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+}
+static inline void biella_set32(uint8_t *to, uint32_t value) {
+    biella_set16(to, (uint16_t)value);
+    biella_set16(to + 2, (uint16_t)(value >> 16));
+}
+
+/* --- Handshake --- */
+
+static inline void biella_draw_nonce(biella_device *d) {
+    uint8_t message[28], code[32];
+    memcpy(message, "biella n", 8);
+    memcpy(message + 8, d->boot, 16);
+    biella_set32(message + 24, d->drawn++);
+    biella_mac(&d->shared, message, sizeof message, code);
+    memcpy(d->nonce, code, 16);
+}
+
+/* After biella_init(): the key (32 bytes, as in the host's key file), and 16 bytes that are never the same in two boots of this
+ * board: from its random number generator, or a counter in EEPROM or flash that is increased, and written, before this call. A
+ * counter may be known to everybody, but must never go back: then recorded frames of an earlier boot could be accepted. */
+static inline void biella_set_key(biella_device *d, const uint8_t *key, const uint8_t *boot) {
+    biella_absorb_key(&d->shared, key);
+    memcpy(d->boot, boot, 16);
+    d->has_key = 1;
+    biella_draw_nonce(d);
+}
+
+static inline void biella_derive(const biella_device *d, uint8_t direction, const uint8_t *host, biella_key *to) {
+    uint8_t message[41], code[32];
+    memcpy(message, "biella 2", 8);
+    message[8] = direction;
+    memcpy(message + 9, host, 16);
+    memcpy(message + 25, d->nonce, 16);
+    biella_mac(&d->shared, message, sizeof message, code);
+    biella_absorb_key(to, code);
+}
+
+/* A hello of the host: its nonce at 16, ours at 32, or zeros. It begins a session if it contains our unused nonce and the board
+ * has no other host; and it is answered in any case. */
+static inline uint8_t biella_accept_hello(biella_device *d) {
+    const uint8_t *b = d->bytes;
+    const uint16_t session = biella_get16(b + 16), replaces = biella_get16(b + 4);
+    if (b[1] != 0x80u || session == 0 || !biella_is_signed(&d->shared, b, 48)) return 0;
+    if (memcmp(b + 32, d->nonce, 16) == 0 && (biella_is_safe(d) || replaces == d->session)) {
+        biella_derive(d, 0x80, b + 16, &d->incoming);
+        biella_derive(d, 0xC0, b + 16, &d->outgoing);
+        d->session = session;
+        d->sequence = biella_get32(b + 8);
+        d->wraps = biella_get16(b + 6);
+        d->sent = 0;
+        d->sent_wraps = 0;
+        d->flags = BIELLA_SAFE; /* until a frame says otherwise */
+        d->silence = 0;
+        biella_draw_nonce(d);
+    }
+    memcpy(d->asked, b + 16, 16);
+    d->must_reply = 1;
+    return BIELLA_REPLY;
+}
+
+/* Our hello: to be sent in reply, and while there is no session. */
+static inline void biella_write_hello(biella_device *d, uint8_t *b) {
+    uint8_t code[32];
+    memset(b, 0, BIELLA_HELLO);
+    b[0] = BIELLA_VERSION;
+    b[1] = 0xC0;
+    biella_set16(b + 4, d->session);
+    biella_set16(b + 6, d->sent_wraps);
+    biella_set32(b + 8, d->sent);
+    memcpy(b + 16, d->asked, 16);
+    memcpy(b + 32, d->nonce, 16);
+    biella_mac(&d->shared, b, 48, code);
+    memcpy(b + 48, code, 16);
+    memset(d->asked, 0, 16);
+    d->must_reply = 0;
+}
+#endif
+
 /* float64, given as its halves, to the nearest float32 (ties to even): integers only, since many a compiler for
  * microcontrollers has no double of 64 bits. Too large a number becomes infinite. */
 static inline uint32_t biella_narrow(uint32_t high, uint32_t low) {
@@ -194,20 +416,36 @@ static inline uint8_t biella_read(const uint8_t *from, uint8_t is_float64, biell
     return (bits & 0x7F800000u) != 0x7F800000u;
 }
 
+#if BIELLA_AUTH
+/* Whether a frame is newer than all before it in this session, and of the host. */
+static inline uint8_t biella_fits(const biella_device *d, uint16_t session, uint32_t sequence) {
+    const uint16_t wraps = biella_get16(d->bytes + 6);
+    if (d->session == 0 || session != d->session) return 0;
+    if (wraps < d->wraps || (wraps == d->wraps && sequence <= d->sequence)) return 0;
+    return biella_is_signed(&d->incoming, d->bytes, (uint16_t)(d->length - BIELLA_END));
+}
+#else
 /* Whether a frame of this session may be taken. Another host is let in where the last one has gone or has ended safely. */
 static inline uint8_t biella_fits(const biella_device *d, uint16_t session, uint32_t sequence) {
-    if (session == 0) return 0;
+    if (session == 0 || d->bytes[6] || d->bytes[7]) return 0;
     if (session != d->session) return biella_is_safe(d);
     return (uint32_t)(sequence - d->sequence - 1u) < 0x7FFFFFFFu; /* 1 ... 2^31 - 1 ahead */
 }
+#endif
 
 /* A whole frame without COBS, as in d->bytes: checked, then taken as a whole or not at all. */
 static inline uint8_t biella_accept(biella_device *d) {
     const uint8_t *b = d->bytes, flags = b[1], size = flags & BIELLA_FLOAT64 ? 8 : 4;
     biella_real values[BIELLA_RECEIVES ? BIELLA_RECEIVES : 1];
+#if BIELLA_AUTH
+    if (!d->has_key || d->length < BIELLA_HEADER || b[0] != BIELLA_VERSION) return 0;
+    if (d->length == BIELLA_HELLO && (flags & 0x80u)) return biella_accept_hello(d);
+#else
     /* The CRC over a frame with its CRC is always this number. */
-    if (d->length != BIELLA_HEADER + (uint16_t)size * BIELLA_RECEIVES + 4u || d->crc != 0xDEBB20E3u) return 0;
-    if (b[0] != BIELLA_VERSION || b[2] != BIELLA_RECEIVES || b[3] || b[6] || b[7]) return 0;
+    if (d->crc != 0xDEBB20E3u || b[0] != BIELLA_VERSION) return 0;
+#endif
+    if (d->length != BIELLA_HEADER + (uint16_t)size * BIELLA_RECEIVES + BIELLA_END) return 0;
+    if (b[2] != BIELLA_RECEIVES || b[3]) return 0;
     for (int16_t k = 0; k < BIELLA_RECEIVES; k++)
         if (!biella_read(b + BIELLA_HEADER + k * size, flags & BIELLA_FLOAT64, &values[k])) return 0;
     const uint16_t session = biella_get16(b + 4);
@@ -217,6 +455,9 @@ static inline uint8_t biella_accept(biella_device *d) {
     if (BIELLA_RECEIVES) memcpy(d->values, values, sizeof d->values);
     d->session = session;
     d->sequence = sequence;
+#if BIELLA_AUTH
+    d->wraps = biella_get16(b + 6);
+#endif
     d->flags = flags;
     d->silence = 0;
     if (!(flags & BIELLA_SAFE)) d->tripped = 0; /* a host that only asks learns that we had tripped */
@@ -229,17 +470,20 @@ static inline void biella_push(biella_device *d, uint8_t byte) {
         return;
     }
     d->bytes[d->length++] = byte;
+#if !BIELLA_AUTH
     d->crc = biella_crc(d->crc, byte);
+#endif
 }
 
 static inline uint8_t biella_end_frame(biella_device *d) {
-    const uint8_t accepted = !d->spoilt && d->left == 0 && biella_accept(d);
+    const uint8_t accepted = !d->spoilt && d->left == 0 ? biella_accept(d) : 0;
     if (!accepted && d->refused != 0xFFFFu) d->refused++;
     biella_restart_frame(d);
     return accepted;
 }
 
-/* The next byte of the serial line. Gives 1 if it ends a frame that is good and new: d->values are its values then. */
+/* The next byte of the serial line. Gives 1 if it ends a frame that is good and new: d->values are its values then. With
+ * BIELLA_AUTH also BIELLA_REPLY. */
 static inline uint8_t biella_feed(biella_device *d, uint8_t byte) {
     if (byte == 0) return d->length == 0 && d->left == 0 && d->full ? 0 : biella_end_frame(d); /* 0 0 is no frame */
     if (d->left) {
@@ -274,7 +518,9 @@ static inline void biella_begin_block(biella_writer *w) {
 }
 
 static inline void biella_put(biella_writer *w, uint8_t byte) {
+#if !BIELLA_AUTH
     w->crc = biella_crc(w->crc, byte);
+#endif
     if (!w->is_plain) {
         if (w->bytes[w->code] == 0xFF) biella_begin_block(w);
         if (byte == 0) {
@@ -303,6 +549,52 @@ static inline void biella_put_value(biella_writer *w, biella_real value) {
 #endif
 }
 
+#if BIELLA_AUTH
+static inline uint8_t *biella_set_value(uint8_t *to, biella_real value) {
+    uint32_t half[sizeof value / 4];
+#if BIELLA_DOUBLE
+    uint64_t wide;
+    memcpy(&wide, &value, 8);
+    half[0] = (uint32_t)wide;
+    half[1] = (uint32_t)(wide >> 32);
+    biella_set32(to + 4, half[1]);
+#else
+    memcpy(half, &value, 4);
+#endif
+    biella_set32(to, half[0]);
+    return to + sizeof value;
+}
+
+static inline uint16_t biella_write_frame(biella_device *d, const biella_real *values, uint8_t *bytes, uint8_t plain) {
+    biella_writer w = {bytes, 0, 0, 0, plain};
+    uint8_t b[BIELLA_SENT_SIZE], code[32];
+    uint16_t length = BIELLA_HELLO;
+    if (!d->has_key) return 0;
+    if (d->session == 0 || d->must_reply) {
+        biella_write_hello(d, b);
+    } else {
+        uint8_t *to = b + BIELLA_HEADER;
+        if (++d->sent == 0) d->sent_wraps++;
+        b[0] = BIELLA_VERSION;
+        b[1] = (uint8_t)((BIELLA_DOUBLE ? BIELLA_FLOAT64 : 0u) | (biella_is_safe(d) ? BIELLA_SAFE : 0u) |
+                         (d->tripped ? BIELLA_TRIPPED : 0u));
+        b[2] = BIELLA_SENDS;
+        b[3] = 0;
+        biella_set16(b + 4, d->session);
+        biella_set16(b + 6, d->sent_wraps);
+        biella_set32(b + 8, d->sent);
+        biella_set32(b + 12, d->sequence);
+        for (int16_t k = 0; k < BIELLA_SENDS; k++) to = biella_set_value(to, values[k]);
+        biella_mac(&d->outgoing, b, (uint16_t)(to - b), code);
+        memcpy(to, code, 16);
+        length = (uint16_t)(to + 16 - b);
+    }
+    if (!plain) biella_begin_block(&w);
+    for (uint16_t k = 0; k < length; k++) biella_put(&w, b[k]);
+    if (!plain) w.bytes[w.length++] = 0;
+    return w.length;
+}
+#else
 static inline uint16_t biella_write_frame(biella_device *d, const biella_real *values, uint8_t *bytes, uint8_t plain) {
     biella_writer w = {bytes, 0, 0, 0xFFFFFFFFu, plain};
     if (!plain) biella_begin_block(&w);
@@ -319,6 +611,7 @@ static inline uint16_t biella_write_frame(biella_device *d, const biella_real *v
     if (!plain) w.bytes[w.length++] = 0;
     return w.length;
 }
+#endif
 
 /* Our next frame for the serial line, into BIELLA_WIRE_SIZE bytes; gives its length. The flags tell the host whether the
  * values are safe ones: look at biella_is_safe() before you compute them. The host refuses values that are not finite. */

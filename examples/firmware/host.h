@@ -15,7 +15,8 @@
 
 static int line = -1;
 static uint8_t is_udp;
-static struct sockaddr_in peer; /* of UDP; port 0: none yet */
+static struct sockaddr_in peer,
+    asking; /* of UDP; port 0: none yet; who is answered: the peer, or who begins a session */
 static uint64_t last_ms;
 
 static uint64_t now_ms(void) {
@@ -52,6 +53,12 @@ static void open_port(const char *port) {
     printf("%d\n", ntohs(address.sin_port));
 }
 
+#if BIELLA_AUTH
+static void board_boot(uint8_t *boot) {
+    if (getentropy(boot, 16)) fail("random numbers");
+}
+#endif
+
 static void board_start(void) {
     if (getenv("UDP")) open_port(getenv("UDP"));
     else open_terminal();
@@ -64,8 +71,10 @@ static void board_start(void) {
 static uint8_t board_receive(biella_device *d) {
     uint8_t bytes[2048];
     if (!is_udp) {
-        while (read(line, bytes, 1) == 1)
-            if (biella_feed(d, bytes[0])) return 1;
+        while (read(line, bytes, 1) == 1) {
+            const uint8_t result = biella_feed(d, bytes[0]);
+            if (result) return result;
+        }
         return 0;
     }
     struct sockaddr_in sender;
@@ -74,9 +83,10 @@ static uint8_t board_receive(biella_device *d) {
     if (length < 0) return 0;
     const uint8_t is_other = sender.sin_port != peer.sin_port || sender.sin_addr.s_addr != peer.sin_addr.s_addr;
     if (is_other && !biella_is_safe(d)) return 0;
-    if (!biella_datagram(d, bytes, (uint16_t)length)) return 0;
-    peer = sender;
-    return 1;
+    const uint8_t result = biella_datagram(d, bytes, (uint16_t)length);
+    if (result) asking = sender;
+    if (result == 1) peer = sender;
+    return result;
 }
 
 /* What the line has no room for is lost, as on a board. */
@@ -85,9 +95,10 @@ static void board_send(biella_device *d, const float *values) {
     const uint16_t length = is_udp ? biella_pack(d, values, bytes) : biella_encode(d, values, bytes);
     struct pollfd state = {.fd = line, .events = POLLOUT};
     ssize_t written = 0;
-    if (is_udp && peer.sin_port) written = sendto(line, bytes, length, 0, (struct sockaddr *)&peer, sizeof peer);
+    if (is_udp && asking.sin_port) written = sendto(line, bytes, length, 0, (struct sockaddr *)&asking, sizeof asking);
     else if (!is_udp && poll(&state, 1, 0) == 1 && !(state.revents & POLLHUP)) written = write(line, bytes, length);
     (void)written;
+    asking = peer.sin_port ? peer : asking;
 }
 
 static uint8_t board_elapsed(void) {

@@ -11,7 +11,9 @@
  * A frame from the host holds the measurement and the reference; each is answered at once by one with the torque, so that
  * a run real-time by this device has one tick of delay in the loop, on any line and at any speed of the board.
  * Without a frame for TIMEOUT ms the torque is 0 and the controller is reset, until the host is back. While nobody is
- * there, a frame every BEACON ms says so: with session 0 if nobody has been there yet, else with the flag TRIPPED. */
+ * there, a frame every BEACON ms says so: with session 0 if nobody has been there yet, else with the flag TRIPPED.
+ *
+ * With -DBIELLA_AUTH=1 -include rig_key.h (biella key rig.key --header rig_key.h) frames are authenticated. */
 #ifdef HOST
 #define _GNU_SOURCE /* pseudo-terminals */
 #endif
@@ -68,11 +70,25 @@ static void pass(uint8_t milliseconds) {
     if (since_sent >= BEACON) rest();
 }
 
+#if BIELLA_AUTH
+static void set_key(void) {
+    static const uint8_t key[32] = BIELLA_KEY;
+    uint8_t boot[16];
+    board_boot(boot);
+    biella_set_key(&device, key, boot);
+}
+#else
+static void set_key(void) {}
+#endif
+
 int main(void) {
     biella_init(&device, TIMEOUT);
     board_start();
+    set_key();
     for (;;) {
-        if (board_receive(&device)) answer();
+        const uint8_t received = board_receive(&device);
+        if (received == BIELLA_REPLY) board_send(&device, &safe_torque); /* a handshake: no sample of the controller */
+        else if (received) answer();
         const uint8_t milliseconds = board_elapsed();
         if (milliseconds) pass(milliseconds);
         board_wait();

@@ -37,11 +37,24 @@ static void board_start(void) {
     sei();
 }
 
-/* Takes bytes until a frame is complete: 1; or none is left: 0. */
+#if BIELLA_AUTH
+#include <avr/eeprom.h>
+
+/* The number of this boot, from the first four bytes of the EEPROM, which last for 100,000 boots. */
+static void board_boot(uint8_t *boot) {
+    uint32_t *const counter = (uint32_t *)0;
+    const uint32_t number = eeprom_read_dword(counter) + 1u;
+    eeprom_write_dword(counter, number);
+    memset(boot, 0, 16);
+    memcpy(boot, &number, sizeof number);
+}
+#endif
+
+/* Takes bytes until a frame is complete (what biella_feed gives), or none is left: 0. */
 static uint8_t board_receive(biella_device *d) {
     while (ring_tail != ring_head) {
-        const uint8_t byte = ring[ring_tail++];
-        if (biella_feed(d, byte)) return 1;
+        const uint8_t byte = ring[ring_tail++], result = biella_feed(d, byte);
+        if (result) return result;
     }
     return 0;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ipaddress
+import warnings
 from collections.abc import Mapping
 from ctypes import (
     POINTER,
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DeviceError
+from ...errors import BiellaWarning, DeviceError
 from ..compile._derived import derive_seed
 from ..engine._engine import OK
 from ..engine._library import contract, library
+from ._key import KEY_OPTION, check_key, reaches_network, read_key
 from ._options import Option, show
 from .virtual._recording import read_recording
 
@@ -180,6 +182,7 @@ SERIAL_OPTIONS = {
     "role": Option(
         "text", "role of this program: host or device", "host", choices=("host", "device")
     ),
+    "key": KEY_OPTION,
 }
 TEXT_OPTIONS = {
     "port": SERIAL_OPTIONS["port"],
@@ -196,6 +199,7 @@ UDP_OPTIONS = {
     "bind_port": Option("whole", "local port; by default any", default=0, low=0, high=65535),
     "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
+    "key": KEY_OPTION,
 }
 TCP_OPTIONS = {
     "host": Option(
@@ -206,6 +210,7 @@ TCP_OPTIONS = {
     "bind_port": Option("whole", "local port on which the device connects", 0, low=0, high=65535),
     "precision": SERIAL_OPTIONS["precision"],
     "role": SERIAL_OPTIONS["role"],
+    "key": KEY_OPTION,
 }
 LOOPBACK_OPTIONS = {
     "delay": Option("whole", "ticks until a frame is returned", default=1, low=1, high=10_000),
@@ -232,37 +237,49 @@ REPLAY_CHANNEL_OPTIONS = {
 
 def open_serial(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a serial line with binary frames."""
-    return _open_line("bl_serial_open", entry)
+    return _open_line("bl_serial_open", entry, around)
 
 
 def open_text(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a serial line with lines of text."""
-    return _open_line("bl_text_open", entry)
+    return _open_line("bl_text_open", entry, around)
 
 
-def _open_line(function: str, entry: DeviceEntry) -> Device:
+def _open_line(function: str, entry: DeviceEntry, around: DeviceContext) -> Device:
     place = [entry.options["port"].encode(), entry.options["baud"]]
-    return _open_wire(function, entry, place)
+    return _open_wire(function, entry, around, place)
 
 
 def open_udp(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Open a socket for datagrams."""
-    return _open_socket("bl_udp_open", entry)
+    return _open_socket("bl_udp_open", entry, around)
 
 
 def open_tcp(entry: DeviceEntry, around: DeviceContext) -> Device:
     """Start to connect, or to listen for connections."""
-    return _open_socket("bl_tcp_open", entry)
+    return _open_socket("bl_tcp_open", entry, around)
 
 
-def _open_socket(function: str, entry: DeviceEntry) -> Device:
+def _open_socket(function: str, entry: DeviceEntry, around: DeviceContext) -> Device:
     o = entry.options
     place = [o["host"].encode(), o["port"], o["bind"].encode(), o["bind_port"]]
-    return _open_wire(function, entry, place)
+    device = _open_wire(function, entry, around, place)
+    if o["key"] is None and (address := reaches_network(o)):
+        warnings.warn(
+            f"the device `{entry.name}` is open to a network ({address}) without a key: whoever "
+            f"can send there can command it. Make a key (biella key rig.key), give it to both "
+            f'sides, and set key = "file:rig.key".',
+            BiellaWarning,
+            stacklevel=2,
+        )
+    return device
 
 
-def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
+def _open_wire(
+    function: str, entry: DeviceEntry, around: DeviceContext, place: list[Any]
+) -> Device:
     o = entry.options
+    key = read_key(o["key"], around.folder) if o.get("key") is not None else None
     flags = contract.BL_WIRE_DOUBLE * (o["precision"] == "float64")
     flags += contract.BL_WIRE_CHECKSUM * o.get("checksum", False)
     flags += contract.BL_WIRE_ANSWERS * (o.get("role") == "device")
@@ -275,7 +292,14 @@ def _open_wire(function: str, entry: DeviceEntry, place: list[Any]) -> Device:
         text = message.value.decode(errors="replace").rstrip(".")
         text = text.removeprefix(f"device `{entry.name}`: ")
         raise DeviceError(f"the device `{entry.name}` cannot be opened: {text}.")
-    return Device(entry, handle)
+    device = Device(entry, handle)
+    if key is not None:
+        block = (ctypes.c_uint8 * len(key))(*key)
+        if library().bl_wire_set_key(handle, block) != OK:
+            device.close()
+            raise DeviceError(f"{device.why}.")
+        ctypes.memset(block, 0, len(key))
+    return device
 
 
 def open_loopback(entry: DeviceEntry, around: DeviceContext) -> Device:
@@ -319,18 +343,21 @@ def _opened(entry: DeviceEntry, handle: int | None) -> int:
     return handle
 
 
-def check_frame(entry: DeviceEntry) -> list[tuple[str, str]]:
+def check_frame(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
     """Return what keeps the channels from being one frame of the wire, each with its key."""
     return [
-        (side, f"has {count} values, but a frame has at most {_LONGEST_FRAME}.")
-        for side, channels in (("receive", entry.receive), ("send", entry.send))
-        if (count := count_values(channels)) > _LONGEST_FRAME
+        *check_key(entry.options, around.folder),
+        *(
+            (side, f"has {count} values, but a frame has at most {_LONGEST_FRAME}.")
+            for side, channels in (("receive", entry.receive), ("send", entry.send))
+            if (count := count_values(channels)) > _LONGEST_FRAME
+        ),
     ]
 
 
-def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
+def check_udp(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
     """Return the problems of the options of a socket."""
-    wrong = check_frame(entry)
+    wrong = check_frame(entry, around)
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
     if host and not port and not _has_port(host):
         wrong.append(("port", "is missing: set the port of the device."))
@@ -343,10 +370,10 @@ def check_udp(entry: DeviceEntry) -> list[tuple[str, str]]:
     return wrong
 
 
-def check_tcp(entry: DeviceEntry) -> list[tuple[str, str]]:
+def check_tcp(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
     """Return the problems of the options of a connection."""
     host, port, bind_port = (entry.options[key] for key in ("host", "port", "bind_port"))
-    wrong = [*check_frame(entry), *_check_host(entry, binds=bool(bind_port))]
+    wrong = [*check_frame(entry, around), *_check_host(entry, binds=bool(bind_port))]
     if port and bind_port:
         text = (
             "cannot be combined with port: either this program connects to the device, or "

@@ -49,25 +49,22 @@ class DriverKind:
 
 
 def _native_kinds() -> dict[str, DriverKind]:
-    def frame(entry: DeviceEntry, around: DeviceContext) -> list[tuple[str, str]]:
-        return native.check_frame(entry)
-
     kinds = [
         DriverKind(
             "serial", "binary frames on a serial line", native.SERIAL_OPTIONS,
-            native.open_serial, frame, timeout=0.1,
+            native.open_serial, native.check_frame, timeout=0.1,
         ),
         DriverKind(
             "text", "lines of numbers on a serial line", native.TEXT_OPTIONS,
-            native.open_text, frame, timeout=0.1,
+            native.open_text, native.check_frame, timeout=0.1,
         ),
         DriverKind(
             "udp", "the same frames as datagrams", native.UDP_OPTIONS,
-            native.open_udp, lambda entry, around: native.check_udp(entry), timeout=0.1,
+            native.open_udp, native.check_udp, timeout=0.1,
         ),
         DriverKind(
             "tcp", "the same frames on a connection", native.TCP_OPTIONS,
-            native.open_tcp, lambda entry, around: native.check_tcp(entry), timeout=0.5,
+            native.open_tcp, native.check_tcp, timeout=0.5,
         ),
         DriverKind(
             "loopback", "returns what it receives", native.LOOPBACK_OPTIONS,

@@ -192,7 +192,9 @@ static int receive(bl_device *d, int64_t now) {
     if (d->gone) reopen(d);
     if (d->gone) return 0;
     const bool was_tripped = d->tripped;
+    const uint32_t sessions = d->sessions;
     const int accepted = d->driver->receive(d, now);
+    if (d->sessions != sessions) bl_safe_line_publish(d); /* the guard has the keys before the first frame needs them */
     if (accepted < 0) {
         lose_for_good(d, -accepted);
         return 0;
@@ -227,8 +229,12 @@ static void judge_silence(bl_device *d, int64_t now) {
         "device `%s` is lost: no frame %s %.3g s (timeout %.3g s; rejected so far: %lld corrupt, %lld stale)", d->name,
         d->last_time >= 0 ? "for" : "since the start,", (double)silence * 1e-9, (double)d->timeout * 1e-9,
         (long long)bl_counted(&d->counts.corrupt), (long long)bl_counted(&d->counts.stale));
-    if (d->words[0] && length >= 0 && (size_t)length < sizeof d->why)
-        snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", d->words);
+    const char *words = d->words[0] ? d->words
+                        : bl_counted(&d->counts.unauthenticated) > 0
+                            ? "frames have come without a valid tag; is its key the same?"
+                            : "";
+    if (words[0] && length >= 0 && (size_t)length < sizeof d->why)
+        snprintf(d->why + length, sizeof d->why - (size_t)length, ": %s", words);
 }
 
 /* The echo identifies the tick that the device has answered, unless frames without a tick came after it. */
@@ -362,22 +368,12 @@ int bl_device_is_confirmed(const bl_device *d) { return atomic_load_explicit(&d-
 int bl_device_acquire(bl_device *d) { return atomic_exchange_explicit(&d->acquired, 1, memory_order_acquire) == 0; }
 void bl_device_release(bl_device *d) { atomic_store_explicit(&d->acquired, 0, memory_order_release); }
 
-static void copy_count(atomic_llong *to, const atomic_llong *from) {
-    atomic_store_explicit(to, bl_counted(from), memory_order_relaxed);
-}
-
 void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) {
-    const bl_device_counts *now = &d->counts;
-    copy_count(&counts->frames, &now->frames);
-    copy_count(&counts->sent, &now->sent);
-    copy_count(&counts->corrupt, &now->corrupt);
-    copy_count(&counts->stale, &now->stale);
-    copy_count(&counts->missed, &now->missed);
-    copy_count(&counts->dropped, &now->dropped);
-    copy_count(&counts->losses, &now->losses);
-    copy_count(&counts->returns, &now->returns);
-    copy_count(&counts->violations, &now->violations);
-    copy_count(&counts->trips, &now->trips);
+    const atomic_llong *from = (const atomic_llong *)&d->counts; /* the structure has nothing but counters */
+    atomic_llong *to = (atomic_llong *)counts;
+    _Static_assert(sizeof *counts % sizeof *to == 0, "counters only");
+    for (size_t k = 0; k < sizeof *counts / sizeof *to; k++)
+        atomic_store_explicit(&to[k], bl_counted(&from[k]), memory_order_relaxed);
 }
 const char *bl_device_why(const bl_device *d) { return d->why; }
 int bl_device_is_alive(const bl_device *d) { return d->alive; }

@@ -34,12 +34,13 @@ enum { BL_SEND_SAFE = 1, BL_SEND_TRIPPED = 2, BL_SEND_AGAIN = 4 };
 typedef struct bl_device bl_device;
 typedef struct bl_safe_line bl_safe_line;   /* scheduler/devices/wire/safe_line.h */
 typedef struct bl_line_state bl_line_state;
+struct bl_link; /* scheduler/devices/wire/link.h */
 
 typedef struct {
     const char *name;
     /* Reads all frames that have arrived by `now` (ns of bl_clock_now). Stores the newest complete frame in d->received,
-       d->sequence, d->echo and d->tripped. Counts rejected frames in d->counts (corrupt, stale, missed; device.c
-       updates all others). Returns the number of accepted frames, or a negative errno if the device is gone. */
+       d->sequence, d->echo and d->tripped. Counts rejected frames in d->counts (corrupt, stale, missed, unauthenticated;
+       device.c updates all others). Returns the number of accepted frames, or a negative errno if the device is gone. */
     int (*receive)(bl_device *d, int64_t now);
     /* Sends d->sending as frame `sequence` with flags BL_SEND_. Returns 0 or a negative errno. -EAGAIN: the line is
        full, the frame is dropped and counted. -ERANGE: the wire cannot represent a value. Others: the device is gone. */
@@ -53,6 +54,8 @@ typedef struct {
     /* Writes what another process needs to send to the device; returns the descriptor, or -1 if there is none. NULL: the
        device cannot be guarded. */
     int (*share)(const bl_device *d, bl_line_state *state);
+    /* Its link, whose frames can be authenticated. NULL: it has none. */
+    struct bl_link *(*link)(bl_device *d);
 } bl_driver;
 
 /* Event counters since the device was opened. Who has acquired the device adds to them by bl_count; any thread reads them. */
@@ -65,6 +68,7 @@ typedef struct {
     atomic_llong losses, returns; /* timeouts or disconnections, and recoveries */
     atomic_llong violations; /* values outside the limits */
     atomic_llong trips; /* trips of the device's own watchdog that it reported */
+    atomic_llong unauthenticated; /* rejected because they have no valid tag, where there is a key */
 } bl_device_counts;
 
 struct bl_device {
@@ -80,6 +84,7 @@ struct bl_device {
     bool answers; /* this side is the device, the peer is the host: no timeout before its first frame */
     bool safe_sent; /* the host has sent safe values: answer with safe values until it sends others */
     uint32_t epochs; /* number of restarts of its sequence */
+    uint32_t sessions; /* authenticated ones that have begun */
     int64_t timeout; /* ns without a frame until it counts as lost; 0: never */
     int32_t on_loss;
     int64_t age_slot, alive_slot,

@@ -24,9 +24,12 @@ BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t bau
 BL_API bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                                int32_t flags, char *message, size_t message_size);
 /* scheduler/devices/wire/udp.c: the same frames as datagrams. `host` and `port`: of the device, to which all else is deaf; without a host (NULL or "") the
-   first that sends a valid frame. `bind` and `bind_port`: ours; NULL or "" is loopback, 0 any free port. */
+   first that sends a valid frame of our session. `bind` and `bind_port`: ours; NULL or "" is loopback, 0 any free port. */
 BL_API bl_device *bl_udp_open(const char *name, const char *host, int32_t port, const char *bind, int32_t bind_port,
                               int32_t in_count, int32_t out_count, int32_t flags, char *message, size_t message_size);
+/* Only authenticated frames are sent and accepted from now on, with a key of 32 bytes (which is copied). Of serial, UDP and TCP
+   devices, before the first tick: BL_OK, or BL_ERROR_ARGUMENT with bl_device_why. */
+BL_API int bl_wire_set_key(bl_device *d, const uint8_t *key);
 /* The port that a device of scheduler/devices/wire/udp.c is bound to. */
 BL_API int32_t bl_udp_bound_port(const bl_device *d);
 

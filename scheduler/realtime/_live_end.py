@@ -116,6 +116,8 @@ def _advise_on_loss(run: LiveRun) -> str:
     counts = list(run._devices.values())[run._pace.lost_device].counts
     if counts["frames"] or not counts["losses"]:
         return ""
+    if counts["unauthenticated"]:
+        return " The received frames have no valid tag: check that both sides have the same key."
     if counts["corrupt"]:
         return (
             " The received data are not valid frames: check the baud rate and the number of "

@@ -3,7 +3,7 @@
  *   new TIMEOUT      feed HEX      datagram HEX      elapsed MS      encode VALUE...      pack VALUE...
  *
  * feed, datagram and elapsed answer with how often the call gave 1 and the state; encode and pack with the bytes in hex.
- *   narrow HIGH LOW  (hex)         crc HEX */
+ *   narrow HIGH LOW  (hex)         crc HEX         key KEY BOOT  (hex, with BIELLA_AUTH: after new) */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,6 +61,17 @@ int main(void) {
             printf("%08lx\n", (unsigned long)~crc & 0xFFFFFFFFul);
             continue;
         }
+#if BIELLA_AUTH
+        if (!strncmp(text, "key", 3)) {
+            uint8_t key[32];
+            read_hex(argument);
+            memcpy(key, bytes, 32);
+            read_hex(strchr(argument, ' ') + 1);
+            biella_set_key(d, key, bytes);
+            print_state(d, 0);
+            continue;
+        }
+#endif
         if (!strncmp(text, "new", 3)) biella_init(d, (uint16_t)atoi(argument));
         else if (!strncmp(text, "feed", 4))
             for (uint16_t k = 0, count = read_hex(argument); k < count; k++) ones += biella_feed(d, bytes[k]);

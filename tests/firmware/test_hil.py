@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from board import Board
 from board_peer import SAFE, TRIPPED, Frame, Line
 
-from biella import run_realtime, simulate
+from biella import BiellaError, run_realtime, simulate
 
 pytestmark = pytest.mark.engine
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -176,3 +177,42 @@ def test_a_process_that_ends_with_a_run_under_way_ends_it_safely(example, clock,
         line.send(Frame((1.0,), sent, last.sequence, last.session).encode())
         last = line.receive()
     assert host.wait(60) == 3, "no crash"
+
+
+KEY = bytes(range(50, 82))
+
+
+@pytest.mark.parametrize("clock", ["device:board", "wall"])
+def test_with_a_key_the_same_values_go_through(
+    example, simulated, kind, clock, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RIG_KEY", KEY.hex())
+    digits = ",".join(map(str, KEY))
+    gains = ",".join(f"{n!r}f" for n in (*example.GAINS.values(), *example.LIMITS, example.STEP))
+    secret = {"BIELLA_AUTH": 1, "BIELLA_KEY": f"{{{digits}}}"}
+    until = 0.2 if clock == "wall" else 0.5
+    with Board(tmp_path, kind, GAINS=gains, TIMEOUT=60_000, **secret) as board:
+        bind = example.rig(board.port)
+        bind["devices"]["board"]["key"] = "env:RIG_KEY"
+        bind["devices"]["board"]["on_loss"] = "hold"
+        if clock == "wall":
+            bind["devices"]["board"]["receive"]["torque"]["safe"] = 0.0
+        result = run_realtime(example.diagram(), until, clock=clock, bind=bind).wait()
+    counts = result.info["realtime"]["devices"]["board"]
+    assert counts["unauthenticated"] == counts["corrupt"] == 0 and counts["frames"] > 10
+    if clock == "wall":
+        return
+    room = 4 * 0.5 * np.spacing(np.float32(np.abs(simulated["speed"]).max()))
+    rows = len(result.t)
+    assert np.abs(result["speed"] - simulated["speed"][:rows]).max() < room
+
+
+def test_a_board_does_not_answer_who_has_another_key(example, tmp_path, monkeypatch):
+    monkeypatch.setenv("RIG_KEY", bytes(32).hex())
+    digits = ",".join(map(str, KEY))
+    with Board(tmp_path, "process", BIELLA_AUTH=1, BIELLA_KEY=f"{{{digits}}}") as board:
+        bind = example.rig(board.port)
+        bind["devices"]["board"] |= {"key": "env:RIG_KEY", "timeout": 0.3}
+        live = run_realtime(example.diagram(), clock="wall", bind=bind)
+        with pytest.raises(BiellaError, match="no valid tag: check that both sides"):
+            live.wait()

@@ -5,6 +5,7 @@ python tests/fuzz/seeds.py
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 import struct
@@ -1094,6 +1095,41 @@ def write_wire_seeds() -> Iterator[tuple[str, bytes]]:
     yield "stream", pieces(1, 2, 1, stream[:20], stream[20:90], stream[90:])
     yield "stream-doubles", pieces(1, 3, 5, b"noise\0" + b"".join(map(stuff, wide)))
     yield "lines", pieces(2, 2, 1, b"rest of one\n1,2\n3 -4.5e-3\r\n5,", b"6\n")
+
+    # With a key of zeros and a seed of zeros: 32 in the third byte. Tags are not looked at.
+    def hello(kind: int, host: bytes, device: bytes, session: int = 0) -> bytes:
+        head = struct.pack("<BBHHHII", 0xB2, kind, 0, session, 0, 0, 0)
+        return head + host + device + bytes(16)
+
+    def signed(
+        session: int, sequence: int, *values: float, wraps: int = 0, flags: int = 0
+    ) -> bytes:
+        head = struct.pack("<BBBBHHII", 0xB2, flags, len(values), 0, session, wraps, sequence, 1)
+        return head + struct.pack(f"<{len(values)}f", *values) + bytes(16)
+
+    def nonce(drawn: int) -> bytes:
+        message = b"biella n" + bytes(16) + struct.pack("<I", drawn)
+        return hashlib.blake2s(message, key=bytes(32)).digest()[:16]
+
+    ours, later, theirs = nonce(0), nonce(1), bytes(range(1, 17))
+    number, wide_number = int.from_bytes(ours[:2], "little"), 2**31
+    greeting = [hello(0xC0, ours, theirs), hello(0xC0, ours, bytes(16), number)]
+    values = [signed(number, k, 1.5, -2.0) for k in (1, 2, 2, 1, wide_number, 2**32 - 1)]
+    values += [signed(number, 3, 0.5, 0.5, wraps=1), signed(number, 9, 0.5, 0.5), *frames[:1]]
+    again = [hello(0xC0, bytes(16), theirs), hello(0xC0, later, theirs), greeting[0]]
+    yield "keyed", pieces(0, 2, 33, *greeting, *values, *again, *values[:1])
+    yield "keyed-stream", pieces(1, 2, 33, b"\0" + b"".join(map(stuff, [*greeting, *values])))
+    begin, session = hello(0x80, theirs, ours), int.from_bytes(theirs[:2], "little")
+    calls = [hello(0x80, theirs, bytes(16)), begin]
+    live = [signed(session, 1, 1.0, 2.0), signed(session, 2, 1.0, 2.0, flags=2)]
+    other = (
+        hello(0x80, bytes(range(3, 19)), later),
+        hello(0x80, bytes(range(3, 19)), later, session),
+    )
+    yield (
+        "keyed-hosts",
+        pieces(0, 2, 49, *calls, *live, begin, live[0], *other, signed(0x403, 1, 3, 4)),
+    )
     yield "checksums", pieces(2, 2, 3, b"1,2*2F\n1,2*00\n1,2\n+.5\t1e5*4B\n")
 
 

@@ -7,10 +7,13 @@ import os
 import re
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ....errors import DeviceError, name_list, suggest
 from .._driver import Setup, load_package
+from .._key import require_private
 from .._options import Option
 from ._polling import (
     FLOAT32_RANGE,
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from ...binding._rig import Channel
 
 _T = TypeVar("_T")
+POLICY = "Basic256Sha256"
+_FILES = ("certificate", "private_key", "server_certificate")
 _BITS = {
     "SByte": 8, "Int16": 16, "Int32": 32, "Int64": 64,
     "Byte": 8, "UInt16": 16, "UInt32": 32, "UInt64": 64,
@@ -50,6 +55,12 @@ class OpcuaDriver(AbstractPollingDriver):
         ),
         "user": Option("text", "user name; by default anonymous"),
         "password_env": Option("text", "environment variable with the password"),
+        "security": Option(
+            "text", "Basic256Sha256: signed and encrypted", "none", choices=("none", POLICY)
+        ),
+        "certificate": Option("text", "file with our certificate (.pem or .der)"),
+        "private_key": Option("text", "file with its key (.pem), without a password"),
+        "server_certificate": Option("text", "file with the server's certificate"),
         **AbstractPollingDriver.options,
     }
     channel_options: ClassVar[Mapping[str, Option]] = {
@@ -64,6 +75,7 @@ class OpcuaDriver(AbstractPollingDriver):
             load_package("opcua", "asyncua")
         except DeviceError as error:
             return [*problems, str(error)]
+        problems += _check_files(setup)
         for channels, side in ((setup.receive, "read"), (setup.send, "write")):
             problems += _check_nodes(channels, side)
         return problems
@@ -128,10 +140,19 @@ class OpcuaDriver(AbstractPollingDriver):
         if options["user"] is not None:
             client.set_user(options["user"])
             client.set_password(os.environ.get(options["password_env"] or "", ""))
+        secure = options["security"] == POLICY
+        offered = False
         try:
+            if secure:
+                offered = await self._check_offers()
+                await _secure(client, self.setup)
             await client.connect()
-        except OSError as error:
-            if isinstance(error, TimeoutError):
+        except DeviceError:
+            raise
+        except Exception as error:
+            if offered:
+                raise DeviceError(self._describe_rejection(error)) from error
+            if isinstance(error, TimeoutError) or not isinstance(error, OSError):
                 raise
             raise DeviceError(
                 f"no response from {options['url']}; check that the server is running and the "
@@ -143,6 +164,48 @@ class OpcuaDriver(AbstractPollingDriver):
             channel.name: await self._find_type(channel, node)
             for channel, node in zip(self.setup.send, self._outs, strict=True)
         }
+
+    async def _check_offers(self) -> bool:
+        """Whether the server offers what is wanted, with the certificate that is known of it.
+
+        The offers come without security. They can only lead to an error, with its reason: the
+        connection requires the known certificate in any case.
+        """
+        package, options = load_package("opcua", "asyncua"), self.setup.options
+        mode = package.ua.MessageSecurityMode.SignAndEncrypt
+        client = package.Client(options["url"], timeout=max(self.patience, _GREETING))
+        offers = await client.connect_and_get_server_endpoints()
+        found = [
+            offer
+            for offer in offers
+            if offer.SecurityPolicyUri.endswith(f"#{POLICY}") and offer.SecurityMode == mode
+        ]
+        if not found:
+            known = {str(offer.SecurityPolicyUri).rpartition("#")[2] for offer in offers}
+            raise DeviceError(
+                f"the server does not offer {POLICY} with encryption. Offers: {name_list(known)}"
+            )
+        expected = _load_certificate(self._file("server_certificate"))
+        if not any(expected == _parse_der(offer.ServerCertificate) for offer in found):
+            raise DeviceError(
+                f"the server has another certificate than {options['server_certificate']}: another "
+                f"machine answers at {options['url']}, or its certificate was renewed. Copy it "
+                f"anew if you know that it was"
+            )
+        return True
+
+    def _describe_rejection(self, error: Exception) -> str:
+        name, options = type(error).__name__, self.setup.options
+        if "Identity" in name or "User" in name:
+            return f"the server has rejected the user `{options['user']}` ({name})"
+        return (
+            f"the server has rejected the secure connection ({name}): does it trust "
+            f"{options['certificate']}? Servers list rejected certificates for an operator to "
+            f"accept"
+        )
+
+    def _file(self, option: str) -> Path:
+        return self.setup.folder / str(self.setup.options[option])
 
     async def _find_node(self, channel: Channel) -> Any:
         """Return a variable that is there; a namespace may be given by its name."""
@@ -276,6 +339,99 @@ def _encode(channel: Channel, kind: str, value: float) -> float | int | bool:
     number = value if kind in ("Float", "Double") else round(value)
     check_room(channel.name, number, kind, _find_range(kind))
     return bool(number) if kind == "Boolean" else number
+
+
+async def _secure(client: Any, setup: Setup) -> None:
+    """Let a client sign and encrypt; the server must have the certificate that is known of it."""
+    policies = load_package("opcua", "asyncua.crypto.security_policies")
+    form = load_package("opcua", "asyncua.crypto.uacrypto").CertProperties
+    codes = load_package("opcua", "cryptography.hazmat.primitives.serialization")
+    der = codes.Encoding.DER
+    own, key, server = (setup.folder / setup.options[name] for name in _FILES)
+    certificate = _load_certificate(own)
+    secret = _load_key(key).private_bytes(der, codes.PrivateFormat.PKCS8, codes.NoEncryption())
+    client.application_uri = _find_application(certificate)
+    await client.set_security(
+        policies.SecurityPolicyBasic256Sha256,
+        form(certificate.public_bytes(der), "der"),
+        form(secret, "der"),
+        server_certificate=form(_load_certificate(server).public_bytes(der), "der"),
+    )
+
+
+def _load_certificate(path: Path) -> Any:
+    x509 = load_package("opcua", "cryptography.x509")
+    content = path.read_bytes()
+    if b"-----BEGIN" in content:
+        return x509.load_pem_x509_certificate(content)
+    return x509.load_der_x509_certificate(content)
+
+
+def _parse_der(content: bytes | None) -> Any:
+    try:
+        return load_package("opcua", "cryptography.x509").load_der_x509_certificate(content or b"")
+    except ValueError:
+        return None
+
+
+def _find_application(certificate: Any) -> str:
+    """Return the application URI of a certificate, which a client must state; or nothing."""
+    x509 = load_package("opcua", "cryptography.x509")
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ""
+    return next(iter(names.get_values_for_type(x509.UniformResourceIdentifier)), "")
+
+
+def _check_files(setup: Setup) -> list[str]:
+    """Return what is wrong with certificates and key; a key is not shown."""
+    given = [name for name in _FILES if setup.options[name] is not None]
+    if setup.options["security"] != POLICY:
+        return [f'{name_list(given)} require security = "{POLICY}".'] if given else []
+    problems = [
+        f'security = "{POLICY}" requires {name}: {OpcuaDriver.options[name].doc}.'
+        for name in _FILES
+        if name not in given
+    ]
+    loaded: dict[str, Any] = {}
+    for name in given:
+        path = setup.folder / setup.options[name]
+        try:
+            loaded[name] = _load_key(path) if name == "private_key" else _load_certificate(path)
+        except OSError as error:
+            problems.append(f"{name}: `{path}` cannot be read: {error.strerror}.")
+        except DeviceError as error:
+            problems.append(f"{name}: {error}")
+        except (ValueError, TypeError):
+            problems.append(
+                f"{name}: `{path}` is not a {name.replace('_', ' ')} in the form PEM"
+                + (", without a password." if name == "private_key" else " or DER.")
+            )
+    problems += _check_pair(setup, loaded.get("certificate"), loaded.get("private_key"))
+    return problems
+
+
+def _load_key(path: Path) -> Any:
+    require_private(path, path.stat().st_mode)
+    serialization = load_package("opcua", "cryptography.hazmat.primitives.serialization")
+    return serialization.load_pem_private_key(path.read_bytes(), None)
+
+
+def _check_pair(setup: Setup, certificate: Any, key: Any) -> list[str]:
+    if certificate is None:
+        return []
+    problems, name = [], setup.options["certificate"]
+    if key is not None and certificate.public_key() != key.public_key():
+        problems.append(f"private_key: it does not belong to the certificate {name}.")
+    if not _find_application(certificate):
+        problems.append(
+            f"certificate: {name} has no application URI (a URI in its subjectAltName), which OPC "
+            f"UA requires."
+        )
+    if certificate.not_valid_after_utc < datetime.now(UTC):
+        problems.append(f"certificate: {name} has expired, on {certificate.not_valid_after_utc}.")
+    return problems
 
 
 def _check_server(options: Mapping[str, Any]) -> list[str]:

@@ -1,24 +1,82 @@
 #include "scheduler/devices/wire/link.h"
 
 #include "scheduler/devices/drivers.h"
+#include "scheduler/devices/wire/hello.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { LINK_SILENCE = 1000000000 }; /* ns, for devices without a timeout */
+#if defined(__linux__)
+#include <sys/random.h>
+#endif
+
+enum { LINK_SILENCE = 1000000000, LINK_BEHIND = 1 << 16 }; /* ns, for devices without a timeout; frames */
+
+/* Random bytes of the operating system: 0, or an errno with its sign changed. */
+static int draw_random(void *to, size_t size) {
+#if defined(__linux__)
+    return getrandom(to, size, 0) == (ssize_t)size ? 0 : -EIO;
+#else
+    FILE *random = fopen("/dev/urandom", "rb");
+    if (!random) return -errno;
+    const bool done = fread(to, size, 1, random) == 1;
+    fclose(random);
+    return done ? 0 : -EIO;
+#endif
+}
 
 int bl_link_init(bl_link *l, bl_device *d, int32_t flags) {
     memset(l, 0, sizeof *l);
     l->flags = flags & BL_WIRE_DOUBLE ? BL_FRAME_DOUBLE : 0;
     d->answers = d->safe_sent = flags & BL_WIRE_ANSWERS;
     if (d->answers) return 0;
-    FILE *random = fopen("/dev/urandom", "rb");
-    if (!random) return -errno;
-    for (int tries = 0; l->session == 0 && tries < 100; tries++)
-        if (fread(&l->session, sizeof l->session, 1, random) != 1) break;
-    fclose(random);
+    for (int tries = 0; l->session == 0 && tries < 100; tries++) {
+        const int error = draw_random(&l->session, sizeof l->session);
+        if (error) return error;
+    }
     return l->session ? 0 : -EIO;
+}
+
+int bl_link_set_key(bl_link *l, const uint8_t *key) {
+    uint8_t seed[BL_NONCE];
+    const int error = draw_random(seed, sizeof seed);
+    if (error) return error;
+    bl_handshake *h = l->handshake ? l->handshake : malloc(sizeof *h);
+    if (!h) return -ENOMEM;
+    bl_hello_set_key(l, h, key, seed);
+    return 0;
+}
+
+int bl_wire_set_key(bl_device *d, const uint8_t *key) {
+    const int error = d->driver->link ? bl_link_set_key(d->driver->link(d), key) : -ENOTSUP;
+    if (error == 0) return BL_OK;
+    snprintf(d->why, sizeof d->why, "device `%s` cannot have a key: %s", d->name, strerror(-error));
+    return BL_ERROR_ARGUMENT;
+}
+
+void bl_link_end(bl_link *l) {
+    if (l->handshake) bl_wipe(l->handshake, sizeof *l->handshake);
+    free(l->handshake);
+    bl_wipe(l, sizeof *l);
+}
+
+void bl_link_copy(const bl_link *l, bl_link *to) {
+    *to = *l;
+    to->handshake = NULL;
+}
+
+void bl_link_renew(bl_link *l, const bl_device *d) {
+    if (l->keyed) bl_hello_renew(l, d);
+}
+
+bool bl_link_is_open(const bl_link *l) { return !l->keyed || l->open; }
+
+bool bl_link_must_greet(const bl_link *l, const bl_device *d, bool waits, int64_t now) {
+    if (l->stranger || (l->keyed && bl_hello_is_due(l, d, now))) return true;
+    const bool paused = l->keyed && (!l->open || now < l->handshake->due); /* a board may need milliseconds for a tag */
+    return waits && !paused && (!l->heard || d->lost);
 }
 
 static bool is_newer(uint32_t a, uint32_t b) { return a - b - 1 < INT32_MAX; }
@@ -58,35 +116,75 @@ static bool is_from_device(bl_link *l, const bl_device *d, const bl_frame_head *
     return !is_late(l, head) && (is_newer(head->sequence, l->sequence) || has_restarted(l, d, head, now));
 }
 
+/* An accepted frame becomes the newest. */
+static int note_frame(bl_link *l, bl_device *d, const bl_frame_head *head, const double *values, int64_t now) {
+    const bool same_host = !d->answers || head->session == l->session;
+    const bool continues = l->heard && same_host && is_newer(head->sequence, l->sequence);
+    if (!continues) d->epochs++;
+    else if (!l->restarted) bl_count(&d->counts.missed, head->sequence - l->sequence - 1);
+    l->heard = true;
+    l->restarted = false;
+    if (d->answers) {
+        l->session = head->session;
+        d->safe_sent = head->flags & BL_FRAME_SAFE;
+    }
+    l->sequence = head->sequence;
+    l->echo = head->echo;
+    l->time = now;
+    memcpy(d->received, values, (size_t)d->in_count * sizeof *values);
+    d->sequence = head->sequence;
+    d->echo = head->echo;
+    d->tripped = head->flags & BL_FRAME_TRIPPED;
+    return 1;
+}
+
+/* A number is used once, and only by who has the key of the session. */
+static int take_signed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
+    bl_frame_head head;
+    double values[BL_FRAME_VALUES];
+    const int status = bl_frame_read_signed(bytes, size, d->in_count, &l->incoming, &head, values);
+    if (status == 0) {
+        bl_count(&d->counts.corrupt, 1);
+        return 0;
+    }
+    if (!l->open || status < 0) {
+        bl_count(&d->counts.unauthenticated, 1);
+        return 0;
+    }
+    const uint64_t number = (uint64_t)head.wraps << 32 | head.sequence;
+    if (head.session != l->session || number <= l->taken) {
+        bl_count(&d->counts.stale, 1);
+        return 0;
+    }
+    l->taken = number;
+    return note_frame(l, d, &head, values, now);
+}
+
+static int take_keyed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
+    if (size != BL_HELLO_SIZE || bytes[0] != BL_FRAME_AUTHENTICATED || !(bytes[1] & BL_HELLO_KIND))
+        return take_signed(l, d, bytes, size, now);
+    const int status = bl_hello_take(l, d, bytes, size, now);
+    if (status == 0) bl_count(&d->counts.corrupt, 1);
+    else if (status < 0) bl_count(&d->counts.unauthenticated, 1);
+    return 0;
+}
+
 int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
+    if (l->keyed) return take_keyed(l, d, bytes, size, now);
     bl_frame_head head;
     double values[BL_FRAME_VALUES];
     if (!bl_frame_read(bytes, size, d->in_count, &head, values)) {
         bl_count(&d->counts.corrupt, 1);
+        if (size > 0 && bytes[0] == BL_FRAME_AUTHENTICATED && d->words[0] == '\0')
+            snprintf(d->words, sizeof d->words, "authenticated frames have come, but this side has no `key`");
         return 0;
     }
     if (d->answers ? !is_from_host(l, d, &head) : !is_from_device(l, d, &head, now)) {
         bl_count(&d->counts.stale, 1);
         return 0;
     }
-    const bool same_host = !d->answers || head.session == l->session;
-    const bool continues = l->heard && same_host && is_newer(head.sequence, l->sequence);
-    if (!continues) d->epochs++;
-    else if (!l->restarted) bl_count(&d->counts.missed, head.sequence - l->sequence - 1);
-    l->heard = true;
-    l->restarted = l->stranger = false; /* the peer has received our session by now */
-    if (d->answers) {
-        l->session = head.session;
-        d->safe_sent = head.flags & BL_FRAME_SAFE;
-    }
-    l->sequence = head.sequence;
-    l->echo = head.echo;
-    l->time = now;
-    memcpy(d->received, values, (size_t)d->in_count * sizeof *values);
-    d->sequence = head.sequence;
-    d->echo = head.echo;
-    d->tripped = head.flags & BL_FRAME_TRIPPED;
-    return 1;
+    l->stranger = false; /* the peer has received our session by now */
+    return note_frame(l, d, &head, values, now);
 }
 
 static int end_of_frame(bl_link *l, bl_stream *s, bl_device *d, int64_t now) {
@@ -120,15 +218,21 @@ int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, s
     return accepted;
 }
 
-size_t bl_link_write(const bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values,
+size_t bl_link_write(bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values,
                      uint8_t *bytes) {
+    /* In a session, numbers go on where the sequence wraps. A sequence may be a little behind that of a frame that was not sent. */
+    const uint32_t ahead = sequence - (uint32_t)l->sent;
+    const uint64_t number = l->sent + ahead - (ahead > UINT32_MAX - LINK_BEHIND ? (uint64_t)1 << 32 : 0);
     const bl_frame_head head = {
         .sequence = sequence,
         .echo = l->sequence,
         .session = l->session,
+        .wraps = l->keyed ? (uint16_t)(number >> 32) : 0,
         .flags = (uint8_t)(l->flags | (flags & BL_SEND_SAFE ? BL_FRAME_SAFE : 0) |
                            (flags & BL_SEND_TRIPPED ? BL_FRAME_TRIPPED : 0)),
     };
+    l->sent = number;
+    if (l->keyed) return bl_frame_write_signed(&head, values, d->out_count, &l->outgoing, bytes);
     return bl_frame_write(&head, values, d->out_count, bytes);
 }
 
@@ -138,13 +242,15 @@ size_t bl_link_stuff(const uint8_t *frame, size_t size, uint8_t *stuffed) {
     return size + 1;
 }
 
-size_t bl_link_write_hello(bl_link *l, bl_device *d, uint8_t *bytes) {
+size_t bl_link_write_hello(bl_link *l, bl_device *d, int64_t now, uint8_t *bytes) {
+    if (l->keyed && (l->stranger || !l->open || bl_hello_is_due(l, d, now))) return bl_hello_write(l, d, now, bytes);
     l->stranger = false;
-    if (l->heard ||
-        d->answers) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
+    if (l->heard || d->answers ||
+        l->keyed) { /* an echo that was not there before: see has_restarted; and no other frame may have this number */
         d->last_sent++;
         d->has_sent = true;
     }
+    if (l->keyed) l->handshake->due = now + BL_HELLO_INTERVAL;
     return bl_link_write(l, d, d->last_sent, BL_SEND_SAFE | (d->answers && d->lost ? BL_SEND_TRIPPED : 0), d->safe,
                          bytes);
 }

@@ -100,6 +100,7 @@ static int line_send(bl_device *d, uint32_t sequence, int flags) {
                                           s->line.flags & BL_WIRE_CHECKSUM, text);
         return put_message(s, '\n', (const uint8_t *)text, size);
     }
+    if (!bl_link_is_open(&s->line.link)) return -EAGAIN; /* the device has begun no session, so it is safe */
     const size_t size = bl_link_write(&s->line.link, d, sequence, flags, d->sending, frame);
     if (size == 0) return -ERANGE;
     if (s->line.kind == BL_LINE_DATAGRAM) return put_datagram(s, frame, size);
@@ -122,9 +123,13 @@ static int line_receive(bl_device *d, int64_t now) {
     return accepted;
 }
 
-static void line_close(bl_device *d) { free(d->state); }
+static void line_close(bl_device *d) {
+    line_device *s = d->state;
+    bl_link_end(&s->line.link);
+    free(s);
+}
 
-static const bl_driver LINE = {"line", line_receive, line_send, NULL, NULL, line_close, NULL};
+static const bl_driver LINE = {"line", line_receive, line_send, NULL, NULL, line_close, NULL, NULL};
 
 bl_device *bl_safe_line_open(const bl_safe_line *line, const bl_line_state *state, int descriptor) {
     line_device *s = calloc(1, sizeof *s);

@@ -11,6 +11,7 @@
 #include "scheduler/devices/wire/link.h"
 #include "scheduler/devices/wire/port.h"
 #include "scheduler/devices/wire/safe_line.h"
+#include "scheduler/realtime/loop/clock.h"
 
 enum { SERIAL_READS = 16 }; /* of a tick, at most: a device that never stops talking does not stop the run */
 
@@ -29,13 +30,15 @@ static int serial_put(serial_state *s, const uint8_t *frame, size_t size, bool u
 static int serial_send(bl_device *d, uint32_t sequence, int flags) {
     serial_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
+    if (!bl_link_is_open(&s->link)) return -EAGAIN;
     return serial_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
 }
 
-static int serial_greet(bl_device *d) {
+static void serial_greet(bl_device *d, bool waits, int64_t now) {
     serial_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    return serial_put(s, frame, bl_link_write_hello(&s->link, d, frame), false);
+    if (!bl_link_must_greet(&s->link, d, waits, now)) return;
+    (void)serial_put(s, frame, bl_link_write_hello(&s->link, d, now, frame), false);
 }
 
 static int serial_receive(bl_device *d, int64_t now) {
@@ -47,13 +50,13 @@ static int serial_receive(bl_device *d, int64_t now) {
         if (got < 0) return accepted > 0 ? accepted : got;
         accepted += bl_link_feed(&s->link, &s->stream, d, bytes, (size_t)got, now);
     }
-    if (s->link.stranger) (void)serial_greet(d);
+    serial_greet(d, false, now);
     return accepted;
 }
 
 static int serial_wait(bl_device *d, int64_t deadline) {
     serial_state *s = d->state;
-    if (!s->link.heard || d->lost) (void)serial_greet(d); /* the device may send only in response */
+    serial_greet(d, true, bl_clock_now());
     return bl_port_wait(s->port, deadline);
 }
 
@@ -63,24 +66,28 @@ static int serial_reopen(bl_device *d) {
     if (error) return error;
     s->stream.length = 0;
     s->stream.spoilt = s->stream.begun = false;
+    bl_link_renew(&s->link, d);
     return 0;
 }
 
 static void serial_close(bl_device *d) {
     serial_state *s = d->state;
     bl_port_close(s->port);
+    bl_link_end(&s->link);
     free(s);
 }
 
 static int serial_share(const bl_device *d, bl_line_state *state) {
     const serial_state *s = d->state;
     state->kind = BL_LINE_STREAM;
-    state->link = s->link;
+    bl_link_copy(&s->link, &state->link);
     return bl_port_descriptor(s->port);
 }
 
-static const bl_driver SERIAL = {"serial",      serial_receive, serial_send, serial_wait,
-                                 serial_reopen, serial_close,   serial_share};
+static bl_link *serial_link(bl_device *d) { return &((serial_state *)d->state)->link; }
+
+static const bl_driver SERIAL = {"serial",      serial_receive, serial_send,  serial_wait,
+                                 serial_reopen, serial_close,   serial_share, serial_link};
 
 bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                           int32_t flags, char *message, size_t message_size) {

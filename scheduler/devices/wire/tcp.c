@@ -40,7 +40,7 @@ typedef struct {
     int listener; /* -1: we connect */
     int fd; /* -1: no connection */
     bool connecting; /* not there yet */
-    bool spoken; /* the peer has sent a valid frame on this connection */
+    bool spoken; /* the peer has sent a valid frame on this connection, or begun a session */
     bool broken; /* the connection has ended; not yet reported to scheduler/devices/device.c */
     int64_t next; /* when to try to connect, or no longer to */
     struct addrinfo *peers; /* the device's; where it connects to us, those that may. NULL: anybody */
@@ -95,6 +95,7 @@ static void begin_connection(bl_device *d, int fd) {
     s->connecting = s->spoken = false;
     s->stream = (bl_stream){.begun = true}; /* nothing was on this line before */
     bl_outbox_clear(&s->out);
+    bl_link_renew(&s->link, d);
     d->words[0] = '\0';
 }
 
@@ -179,7 +180,7 @@ static bool may_come(const tcp_state *s, const struct sockaddr *from) {
 /* The present peer is kept, unless it has never sent a valid frame or is lost: a restarted peer reconnects. */
 static bool is_taken(const bl_device *d) {
     const tcp_state *s = d->state;
-    return s->fd >= 0 && !d->lost && (s->spoken || d->in_count == 0);
+    return s->fd >= 0 && !d->lost && (s->spoken || (d->in_count == 0 && !s->link.keyed));
 }
 
 static void answer_the_door(bl_device *d) {
@@ -261,21 +262,27 @@ static int tcp_put(bl_device *d, const uint8_t *frame, size_t size, bool urgent)
 static int tcp_send(bl_device *d, uint32_t sequence, int flags) {
     tcp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
+    if (!bl_link_is_open(&s->link)) {
+        const int gone = own_up(s);
+        return gone ? gone : -EAGAIN;
+    }
     const int status =
         tcp_put(d, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame), bl_is_urgent(flags));
     const int gone = own_up(s);
     return gone ? gone : status;
 }
 
-static void tcp_greet(bl_device *d) {
+static void tcp_greet(bl_device *d, bool waits, int64_t now) {
     tcp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    if (is_up(s)) (void)tcp_put(d, frame, bl_link_write_hello(&s->link, d, frame), false);
+    if (!is_up(s) || !bl_link_must_greet(&s->link, d, waits, now)) return;
+    (void)tcp_put(d, frame, bl_link_write_hello(&s->link, d, now, frame), false);
 }
 
 static int read_frames(bl_device *d, int64_t now) {
     tcp_state *s = d->state;
     uint8_t bytes[4096];
+    const uint32_t sessions = d->sessions;
     int accepted = 0;
     ssize_t got = sizeof bytes;
     for (int k = 0; k < TCP_READS && got == (ssize_t)sizeof bytes; k++) {
@@ -284,7 +291,7 @@ static int read_frames(bl_device *d, int64_t now) {
         if (got > 0) accepted += bl_link_feed(&s->link, &s->stream, d, bytes, (size_t)got, now);
         else if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) break_off(d, got == 0 ? 0 : errno);
     }
-    s->spoken = s->spoken || accepted > 0;
+    s->spoken = s->spoken || accepted > 0 || d->sessions != sessions;
     return accepted;
 }
 
@@ -298,14 +305,14 @@ static int tcp_receive(bl_device *d, int64_t now) {
         const int status = bl_outbox_push(&s->out, s->fd, put_bytes);
         if (status != 0 && status != -EAGAIN) break_off(d, -status);
     }
-    if (s->link.stranger) tcp_greet(d);
+    tcp_greet(d, false, now);
     return accepted > 0 ? accepted : own_up(s);
 }
 
 static int tcp_wait(bl_device *d, int64_t deadline) {
     tcp_state *s = d->state;
     if (s->broken) return 1;
-    if (meet(d) && (!s->link.heard || d->lost)) tcp_greet(d); /* the device may send only in response */
+    if (meet(d)) tcp_greet(d, true, bl_clock_now());
     const bool waits = s->connecting || s->out.from < s->out.to;
     struct pollfd lines[] = {
         {.fd = s->fd, .events = (short)((s->connecting ? 0 : POLLIN) | (waits ? POLLOUT : 0))},
@@ -339,17 +346,20 @@ static void tcp_close(bl_device *d) {
     hang_up(s);
     if (s->listener >= 0) close(s->listener);
     if (s->peers) freeaddrinfo(s->peers);
+    bl_link_end(&s->link);
     free(s);
 }
 
 static int tcp_share(const bl_device *d, bl_line_state *state) {
     const tcp_state *s = d->state;
     state->kind = BL_LINE_STREAM;
-    state->link = s->link;
+    bl_link_copy(&s->link, &state->link);
     return is_up(s) ? s->fd : -1;
 }
 
-static const bl_driver TCP = {"tcp", tcp_receive, tcp_send, tcp_wait, tcp_reopen, tcp_close, tcp_share};
+static bl_link *tcp_link(bl_device *d) { return &((tcp_state *)d->state)->link; }
+
+static const bl_driver TCP = {"tcp", tcp_receive, tcp_send, tcp_wait, tcp_reopen, tcp_close, tcp_share, tcp_link};
 
 /* --- Opening --- */
 

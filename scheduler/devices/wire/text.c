@@ -197,7 +197,7 @@ static int text_share(const bl_device *d, bl_line_state *state) {
     return bl_port_descriptor(s->port);
 }
 
-static const bl_driver TEXT = {"text", text_receive, text_send, text_wait, text_reopen, text_close, text_share};
+static const bl_driver TEXT = {"text", text_receive, text_send, text_wait, text_reopen, text_close, text_share, NULL};
 
 bl_device *bl_text_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                         int32_t flags, char *message, size_t message_size) {

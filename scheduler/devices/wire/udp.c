@@ -1,5 +1,5 @@
 /* The same frames as on a serial port, one per datagram. Only one peer is accepted: the configured one, or the first that
- * sent a valid frame. If this side is the device, another host may connect after the last one is gone. */
+ * sent a valid frame of our session. If this side is the device, another host may connect after the last one is gone. */
 #include "scheduler/devices/drivers.h"
 
 #if !defined(_WIN32)
@@ -16,7 +16,10 @@
 #include "scheduler/devices/wire/safe_line.h"
 #include "scheduler/devices/wire/sockets.h"
 
-enum { UDP_DATAGRAMS = 128 }; /* of a tick, at most: a flood does not stop the run */
+enum {
+    UDP_DATAGRAMS = 128, /* of a tick, at most: a flood does not stop the run */
+    UDP_GREETINGS = 8, /* to senders that are not known yet, likewise */
+};
 
 typedef struct {
     int fd;
@@ -38,9 +41,11 @@ static int pin(udp_state *s, const struct sockaddr *peer, socklen_t length) {
     return s->pinned ? 0 : -errno;
 }
 
+static bool is_known(const udp_state *s) { return s->peer.ss_family != AF_UNSPEC; }
+
 static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
     if (size == 0) return -ERANGE;
-    if (s->peer.ss_family == AF_UNSPEC) return -EAGAIN;
+    if (!is_known(s)) return -EAGAIN;
     /* An error may belong to an earlier datagram without a receiver; the kernel reports it once. */
     for (int tries = 0; tries < 2; tries++)
         if (s->pinned ? send(s->fd, frame, size, 0) >= 0
@@ -52,31 +57,51 @@ static int udp_put(udp_state *s, const uint8_t *frame, size_t size) {
 static int udp_send(bl_device *d, uint32_t sequence, int flags) {
     udp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
+    if (!bl_link_is_open(&s->link)) return -EAGAIN;
     return udp_put(s, frame, bl_link_write(&s->link, d, sequence, flags, d->sending, frame));
 }
 
-static int udp_greet(bl_device *d) {
+static void udp_greet(bl_device *d, bool waits, int64_t now) {
     udp_state *s = d->state;
     uint8_t frame[BL_FRAME_SIZE];
-    return udp_put(s, frame, bl_link_write_hello(&s->link, d, frame));
+    if (!is_known(s) || !bl_link_must_greet(&s->link, d, waits, now)) return;
+    (void)udp_put(s, frame, bl_link_write_hello(&s->link, d, now, frame));
 }
 
-static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from,
-                         socklen_t length, int64_t now) {
+/* A hello to who may become the peer; its frames are accepted when it has answered in our session. */
+static void greet_sender(bl_device *d, const struct sockaddr_storage *to, socklen_t length, int64_t now) {
     udp_state *s = d->state;
-    const bool known = s->peer.ss_family != AF_UNSPEC, comes_and_goes = d->answers && !s->pinned;
-    if (known && !is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from) &&
-        !(comes_and_goes && bl_link_is_free(&s->link, d))) {
+    uint8_t frame[BL_FRAME_SIZE];
+    const size_t size = bl_link_write_hello(&s->link, d, now, frame);
+    (void)sendto(s->fd, frame, size, 0, (const struct sockaddr *)to, length);
+}
+
+/* `greetings`: to unknown senders that are left in this tick. */
+static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const struct sockaddr_storage *from,
+                         socklen_t length, int64_t now, int *greetings) {
+    udp_state *s = d->state;
+    const bool comes_and_goes = d->answers && !s->pinned;
+    const bool is_peer = is_known(s) && is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from);
+    if (is_known(s) && !is_peer && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
         bl_count(&d->counts.stale, 1);
         return 0;
     }
     const int64_t corrupt = bl_counted(&d->counts.corrupt);
+    const uint32_t sessions = d->sessions;
     const int accepted = bl_link_take(&s->link, d, bytes, size, now);
-    if (comes_and_goes && accepted) {
+    const bool is_ours = accepted > 0 || d->sessions != sessions;
+    if (comes_and_goes && is_ours) {
         s->peer = *from;
         s->peer_length = length;
-    } else if (!comes_and_goes && !known && bl_counted(&d->counts.corrupt) == corrupt) {
+    } else if (!is_known(s) && is_ours) {
         (void)pin(s, (const struct sockaddr *)from, length);
+    }
+    /* Who is not the peer, but speaks as one, gets our hello; of a device only if it has asked. */
+    const bool speaks = !d->answers && bl_counted(&d->counts.corrupt) == corrupt && !is_known(s) &&
+                        (!s->link.keyed || bytes[0] == BL_FRAME_AUTHENTICATED);
+    if (!is_peer && *greetings > 0 && (s->link.stranger || speaks)) {
+        greet_sender(d, from, length, now);
+        --*greetings;
     }
     return accepted;
 }
@@ -84,23 +109,23 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
 static int udp_receive(bl_device *d, int64_t now) {
     udp_state *s = d->state;
     uint8_t bytes[BL_FRAME_SIZE + 1]; /* a datagram that fills it is too long */
-    int accepted = 0;
+    int accepted = 0, greetings = UDP_GREETINGS;
     for (int k = 0; k < UDP_DATAGRAMS; k++) {
         struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
         socklen_t length = sizeof from;
         const ssize_t got = recvfrom(s->fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &length);
-        if (got >= 0) accepted += take_datagram(d, bytes, (size_t)got, &from, length, now);
+        if (got >= 0) accepted += take_datagram(d, bytes, (size_t)got, &from, length, now, &greetings);
         else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
         else if (errno == EBADF || errno == ENOTSOCK) return -errno;
     }
-    if (s->link.stranger) (void)udp_greet(d);
+    udp_greet(d, false, now);
     return accepted;
 }
 
 static int udp_wait(bl_device *d, int64_t deadline) {
     udp_state *s = d->state;
     struct pollfd line = {.fd = s->fd, .events = POLLIN};
-    if (!s->link.heard || d->lost) (void)udp_greet(d); /* the device may send only in response */
+    udp_greet(d, true, bl_clock_now());
     const int ready = bl_poll_until(&line, 1, deadline);
     /* A missing receiver is reported immediately: do not greet again before the interval has passed. */
     if (ready > 0 && !(line.revents & POLLIN)) bl_clock_sleep_until(deadline);
@@ -110,19 +135,22 @@ static int udp_wait(bl_device *d, int64_t deadline) {
 static void udp_close(bl_device *d) {
     udp_state *s = d->state;
     if (s->fd >= 0) close(s->fd);
+    bl_link_end(&s->link);
     free(s);
 }
 
 static int udp_share(const bl_device *d, bl_line_state *state) {
     const udp_state *s = d->state;
     state->kind = BL_LINE_DATAGRAM;
-    state->link = s->link;
+    bl_link_copy(&s->link, &state->link);
     state->peer_length = s->pinned ? 0 : s->peer_length;
     memcpy(state->peer, &s->peer, sizeof s->peer);
     return s->peer.ss_family == AF_UNSPEC ? -1 : s->fd;
 }
 
-static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close, udp_share};
+static bl_link *udp_link(bl_device *d) { return &((udp_state *)d->state)->link; }
+
+static const bl_driver UDP = {"udp", udp_receive, udp_send, udp_wait, NULL, udp_close, udp_share, udp_link};
 
 static bool open_datagrams(udp_state *s, const struct addrinfo *own, const struct addrinfo *peer, char *message,
                            size_t message_size) {

@@ -270,9 +270,9 @@ static bool wait_for_deadline(bl_run_context *c) {
 /* The frame that is the tick. One with a later number belongs to a later tick: those before it are run with what there was. */
 static bool take_frame(bl_run_context *c) {
     bl_device *d = c->pacer;
-    const int64_t frames = d->counts.frames, last = d->last_tick;
+    const int64_t frames = bl_counted(&d->counts.frames), last = d->last_tick;
     take_acquired(c, c->p->pacer, keep_from_device);
-    if (d->counts.frames == frames) {
+    if (bl_counted(&d->counts.frames) == frames) {
         enter_kept(c); /* that it is lost, perhaps */
         return false;
     }

@@ -7,7 +7,17 @@ from typing import Any
 
 
 def add_command(commands: Any) -> None:
-    """Add ``biella watch``, ``biella rearm`` and ``biella guard`` to the command line."""
+    """Add ``biella watch``, ``rearm``, ``guard`` and ``key`` to the command line."""
+    secret: argparse.ArgumentParser = commands.add_parser(
+        "key",
+        help="make a key for authenticated device links",
+        description="Write a random key to a new file that only this user can read, for the option "
+        "key of serial, udp and tcp devices. The device must have the same key.",
+        epilog="example: biella key rig.key --header rig_key.h",
+    )
+    secret.set_defaults(command=_key)
+    secret.add_argument("file", help="file to write")
+    secret.add_argument("--header", metavar="FILE", help="also write it as C, for a board")
     outside: argparse.ArgumentParser = commands.add_parser(
         "guard",
         help="run a command and guard its real-time runs",
@@ -49,6 +59,12 @@ def _rearm(options: argparse.Namespace) -> None:
     from ..scheduler.realtime.safety._rearm import rearm
 
     rearm(options)
+
+
+def _key(options: argparse.Namespace) -> None:
+    from ..scheduler.devices._key import make_key
+
+    make_key(options)
 
 
 def _guard(options: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
 """UDP devices: who is heard, who is not, and what happens when nobody is there."""
 
+import ctypes
 import random
 import socket
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 
 from ..conftest import open_udp
+from ..keyed import KEY, KeyedDevice
 from ..native import ALIVE, HOLD, MS, OK, Device, engine
 from ..peer import Frame, Peer, UdpEnd, parse
 
@@ -70,29 +72,70 @@ def test_others_are_not_heard(end):
         stranger.close()
 
 
-def test_without_a_host_the_first_valid_frame_decides(end):
+def test_without_a_host_the_first_valid_frame_of_our_session_decides(end):
     port = free_port(end)
     bind = "" if end.socket.family == socket.AF_INET else "::1"
     with opened(None, bind=bind, bind_port=port) as device:
         assert engine().bl_udp_bound_port(device.handle) == port
-        stranger, late = UdpEnd(end.socket.family), UdpEnd(end.socket.family)
-        stranger.to = late.to = end.to = port
+        stranger, early = UdpEnd(end.socket.family), UdpEnd(end.socket.family)
+        stranger.to = early.to = end.to = port
         device.give(1.0)  # to whom?
         stranger.write_frame(b"hello", bytes(Frame((1.0, 2.0), 0, 1)))  # not of this kind
+        early.write_frame(bytes(Frame((66.0,), 0x4711, 1)))  # of a run that was before
         end.write_frame(bytes(Frame((1.0,), 0, 1)))
-        late.write_frame(bytes(Frame((1.0,), 0, 1)))
         assert device.take(0) == {}
         assert device.counts == {"dropped": 1, "corrupt": 2, "stale": 2}
         peer = Peer()
-        peer.hear(end.frames()[0])
-        late.write_frame(bytes(Frame((66.0,), peer.session, 1)))
+        for other in (early, end):  # both may come, and neither is sent values
+            hello = peer.hear(other.frames()[0])
+            assert (hello.flags, hello.values) == (2, (0.0,))
+        device.give(3.0)
         end.write_frame(peer.frame(5.0))
+        early.write_frame(bytes(Frame((66.0,), peer.session, 9)))
         assert device.take(1) == {0: 5.0}
         device.give(2.0)
         assert parse(end.frames()[0]).values == (2.0,)
-        assert late.frames(0) == stranger.frames(0) == []
+        early.write_frame(bytes(Frame((66.0,), peer.session, 10)))
+        assert device.take(2) == {}
+        assert early.frames(0) == stranger.frames(0) == []
         stranger.close()
-        late.close()
+        early.close()
+
+
+def test_a_flood_of_strangers_is_not_greeted_without_limit(end):
+    port = free_port(end)
+    bind = "" if end.socket.family == socket.AF_INET else "::1"
+    with opened(None, bind=bind, bind_port=port) as device:
+        end.to = port
+        for _ in range(100):
+            end.write_frame(bytes(Frame((1.0,), 0, 1)))
+        device.take(0)
+        assert len(end.frames()) == 8
+
+
+def test_with_a_key_only_who_has_it_becomes_the_peer(end):
+    port = free_port(end)
+    bind = "" if end.socket.family == socket.AF_INET else "::1"
+    with opened(None, bind=bind, bind_port=port) as device:
+        assert engine().bl_wire_set_key(device.handle, (ctypes.c_uint8 * 32)(*KEY)) == OK
+        thief, peer = UdpEnd(end.socket.family), KeyedDevice()
+        thief.to = end.to = port
+        thief.write_frame(bytes(Frame((66.0,), 0, 1)))
+        thief.write_frame(KeyedDevice(bytes(32)).answer(), peer.answer())  # the second is recorded
+        device.take(0)
+        call = thief.frames()[0]
+        thief.write_frame(KeyedDevice(bytes(32)).answer(call[16:32]))
+        end.write_frame(peer.answer())
+        for _ in range(3):
+            device.take(0)
+            replies = [peer.hear(data) for data in end.frames(0)]
+            end.write_frame(*replies)
+        device.take(0)
+        device.give(4.0)
+        peer.hear(end.frames()[-1])
+        assert peer.heard[-1].values == (4.0,)
+        assert all(data[1] & 0x80 for data in thief.frames(0)), "never a value"
+        thief.close()
 
 
 def test_what_others_sent_before_the_first_valid_frame_is_refused(end):

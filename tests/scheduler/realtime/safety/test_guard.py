@@ -18,7 +18,18 @@ from biella import BiellaError, cli, run_realtime
 from biella.scheduler.realtime.safety._guard import _latch_file
 
 sys.path.insert(0, str(Path(__file__).parent))
-from udp_rig import LIVE, SAFE, Board, bind, build, wait_until  # type: ignore[import-not-found]
+import itertools
+
+from tests.scheduler.devices.keyed import KEY
+from udp_rig import (  # type: ignore[import-not-found]
+    LIVE,
+    SAFE,
+    Board,
+    KeyedBoard,
+    bind,
+    build,
+    wait_until,
+)
 
 pytestmark = [
     pytest.mark.engine,
@@ -34,14 +45,25 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
     board.close()
 
 
-def start(board: Board, options: str, *before: str, prelude: str = "") -> subprocess.Popen[str]:
+@pytest.fixture
+def keyed_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyedBoard]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("RIG_KEY", KEY.hex())
+    board = KeyedBoard()
+    yield board
+    board.close()
+
+
+def start(
+    board: Board, options: str, *before: str, prelude: str = "", key: str = ""
+) -> subprocess.Popen[str]:
     """A process with a run; it has begun when this returns."""
     text = f"""
         import os, sys, time
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from udp_rig import bind, build
         from biella import run_realtime
-        run = run_realtime(build(), bind=bind({board.port}){options})
+        run = run_realtime(build(), bind=bind({board.port}, {key!r}){options})
         print(os.getpid(), flush=True)
         time.sleep(60)
     """
@@ -178,3 +200,52 @@ def test_a_guard_that_trips_between_the_check_and_the_frame(board):
         assert len(board.seen) == count
         tripped.value = 0
         wait_until(lambda: board.last == pytest.approx(LIVE))
+
+
+def test_the_guard_of_a_killed_run_has_the_keys_of_its_session(keyed_board):
+    process = start(keyed_board, ", guard=True", key="env:RIG_KEY")
+    process.kill()
+    wait_until(lambda: keyed_board.is_safe)
+    process.communicate()
+    assert keyed_board.refused == 0, "all of it was authenticated"
+
+
+def test_the_guard_has_the_keys_of_a_session_that_began_later(keyed_board):
+    process = start(keyed_board, ", guard=True", key="env:RIG_KEY")
+    keyed_board.restart()
+    wait_until(lambda: keyed_board.device.heard and not keyed_board.device.is_safe)
+    process.kill()
+    wait_until(lambda: keyed_board.is_safe)
+    process.communicate()
+
+
+def test_no_live_value_follows_those_of_the_guard_with_a_key(keyed_board):
+    """The board takes increasing numbers only; those of the run continue after the guard's."""
+    options = ", guard=True, watchdog=0.2, max_stall=0"
+    process = start(keyed_board, options, key="env:RIG_KEY")
+    try:
+        os.kill(process.pid, signal.SIGSTOP)
+        wait_until(lambda: keyed_board.is_safe)
+        count = len(keyed_board.seen)
+        os.kill(process.pid, signal.SIGCONT)
+        wait_until(lambda: len(keyed_board.seen) > count + 50)
+        assert all(flags & 2 for _, _, flags in keyed_board.seen[count:])
+        numbers = [frame.sequence for frame in keyed_board.device.heard]
+        assert max(b - a for a, b in itertools.pairwise(numbers)) >= 1000
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_watchdog_sends_authenticated_frames(keyed_board):
+    import threading
+
+    gate = threading.Event()
+    rig = bind(keyed_board.port, "env:RIG_KEY")
+    with run_realtime(build(gate), bind=rig, watchdog=0.1) as run:
+        wait_until(lambda: keyed_board.last == pytest.approx(LIVE))
+        gate.set()
+        wait_until(lambda: keyed_board.is_safe)
+        gate.clear()
+        assert run.report().info["ticks"] > 0
+    assert keyed_board.is_safe and keyed_board.refused == 0

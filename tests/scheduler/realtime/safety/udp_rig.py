@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 import socket
 import struct
+import sys
 import threading
 import time
 import zlib
+from pathlib import Path
 from typing import Any
 
 from biella import Diagram
 from biella.blocks import Gain, Port, PythonBlock, Sine
+
+sys.path.append(str(Path(__file__).parents[4]))
+from tests.scheduler.devices.keyed import KeyedDevice
 
 SAFE_FLAG = 2
 LIVE, SAFE = 5.0, -1.0
@@ -62,6 +67,39 @@ class Board:
         self.socket.close()
 
 
+class KeyedBoard(Board):
+    """The same with a key: only what is authenticated is seen. `restart` is a power cycle."""
+
+    def __init__(self) -> None:
+        self.device = KeyedDevice()
+        self.refused = 0
+        super().__init__()
+
+    def restart(self) -> None:
+        self.device = KeyedDevice()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                data, sender = self.socket.recvfrom(65536)
+            except OSError:
+                return
+            if not data:
+                return
+            device = self.device
+            count = len(device.heard)
+            try:
+                reply = device.hear(data)
+            except AssertionError:  # of another session, or forged
+                self.refused += 1
+                reply = b"" if device.session else device.answer()
+            for frame in device.heard[count:]:
+                self.seen.append((time.monotonic(), frame.values[0], frame.flags))
+                reply = device.frame(0.0, flags=frame.flags & SAFE_FLAG)
+            if reply:
+                self.socket.sendto(reply, sender)
+
+
 class Hanging(PythonBlock):
     """Passes its input on; while `gate` is set, it does not return."""
 
@@ -88,13 +126,15 @@ def build(gate: threading.Event | None = None, step: float = 1e-3) -> Diagram:
     return d
 
 
-def bind(port: int, **run: Any) -> dict[str, Any]:
+def bind(port: int, key: str = "", **run: Any) -> dict[str, Any]:
     """Bind the amplifier to the board; without a timeout, so that only the run's limits act."""
-    drive = {
+    drive: dict[str, Any] = {
         "driver": "udp", "host": "127.0.0.1", "port": port, "timeout": 600.0,
         "send": {"u": {"limits": [-10, 10], "safe": SAFE}},
         "receive": {"y": {"limits": [-10, 10]}},
     }  # fmt: skip
+    if key:
+        drive["key"] = key
     return {"run": run, "devices": {"drive": drive}, "blocks": {"amplifier": {"device": "drive"}}}
 
 

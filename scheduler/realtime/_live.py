@@ -34,7 +34,8 @@ from ..results._result import Result
 from ..run._preflight import TICKS, warn_of_unstable_coupling
 from ..run._simulate import choose_signals, count_ticks
 from . import _live_exit as live_exit
-from ._live_end import describe
+from ._history import History
+from ._live_end import describe, describe_briefly
 from ._live_setup import make_pace, make_recorder, open_pipes, set_first_values
 from ._live_threads import has_begun, record, run_loop
 from ._realtime_report import RealtimeReport
@@ -70,6 +71,8 @@ class LiveRun:
     ----------
     plan
         The compiled diagram.
+    history
+        The newest rows, for readers during the run; empty unless room was asked for.
     """
 
     def __init__(
@@ -86,6 +89,8 @@ class LiveRun:
         input_log: InputLog | None = None,
         ticks: int | None = None,
         slow: Mapping[str, AbstractAsynchronous] | None = None,
+        history: int = 0,
+        paused: bool = False,
     ) -> None:
         self.plan = plan
         self._options = dict(options)
@@ -118,6 +123,7 @@ class LiveRun:
 
         ports = choose_signals(plan, self._options["record"])
         self._pace = make_pace(plan, self._options, self._devices, spin)
+        self._pace.pause = int(paused)
         with ExitStack() as stack:
             self._instance = stack.enter_context(Instance(plan))
             first = set_first_values(self._instance, self._pace, parameters or {}, input_log)
@@ -127,13 +133,16 @@ class LiveRun:
             if input_log is None:
                 ahead = TICKS if self._ticks < 0 else self._ticks
                 warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
+            signals = [port.signal for port in ports]
+            self.history = History(signals, plan.step * self._options["every"], history)
             self._recorder = make_recorder(
                 self._instance,
                 self._options["out"],
-                ports,
+                signals,
                 binding,
                 compiled_with or {},
                 self._options,
+                self.history,
             )
             self._recorder.events.describe = self._instance.describe_event
             stack.callback(self._recorder.close)
@@ -353,6 +362,10 @@ class LiveRun:
             if self._result is None and not self._closed:
                 return RealtimeReport(describe(self), self.plan.name)
         return self.result.realtime_report()
+
+    def brief(self) -> dict[str, Any]:
+        """Return the state of the run so far, as plain data; cheaper than `report`."""
+        return describe_briefly(self)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,467 @@
+"""What the studio shows and controls: the diagram of a file, and its run.
+
+Everything that takes long (loading, compiling, starting, stopping) is done by the main thread, in
+`LiveSession.serve`. Pages are answered from the server's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..cli._load import load_diagram
+from ..errors import BiellaError
+from ..scheduler.compile._flatten import flatten
+from ..scheduler.compile._model import Model
+from ..scheduler.compile.diagram._diagram import Diagram
+from ..scheduler.realtime._history import History
+from ..scheduler.realtime._live import LiveRun
+from ..scheduler.realtime._start import start_run
+from ..scheduler.run._simulate import choose_signals
+from ._mechanism import Mechanism, find_mechanisms, show_poses
+from ._messages import (
+    Message,
+    describe_diagram,
+    describe_parameters,
+    describe_problems,
+    describe_signals,
+    plain,
+)
+from ._scopes import AbstractRows
+
+HISTORY = 256 << 20
+"""Bytes of rows that are kept for scopes."""
+
+_SEEN = ("hello", "subscribe", "unsubscribe", "watch", "window", "poses")
+_LOOK_SECONDS = 0.25
+_SPEED_SECONDS = 1.0
+
+
+class AbstractSession(ABC):
+    """What pages see.
+
+    Attributes
+    ----------
+    announce
+        Tells all pages something; set by the server.
+    can
+        What pages may ask for.
+    run_number
+        Grows with each run: rows are counted anew.
+    """
+
+    mode: str
+    can: tuple[str, ...] = _SEEN
+    is_live = True
+    rows: AbstractRows
+    mechanisms: Sequence[Mechanism] = ()
+    run_number = 0
+
+    def __init__(self) -> None:
+        self.announce: Callable[..., None] = lambda message, key="": None
+
+    @property
+    @abstractmethod
+    def signals(self) -> Mapping[str, tuple[int, int]]:
+        """First column in the rows, and width, of each signal."""
+
+    @abstractmethod
+    def introduce(self) -> Message:
+        """Return what the greeting has: name, file, mode, step, what is allowed."""
+
+    @abstractmethod
+    def describe(self) -> list[Message]:
+        """Return what a new page has to know."""
+
+    @abstractmethod
+    def state(self) -> Message:
+        """Return how the run is."""
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        """Do what a page asks for, in the server's thread."""
+        raise BiellaError(f"`{name}` is not possible here.")
+
+    def find_columns(self, paths: Sequence[str]) -> list[int]:
+        """Return the columns of signals, one for each element; -1 if there is no such signal."""
+        columns: list[int] = []
+        for path in paths:
+            first, width = self.signals.get(path, (-1, 1))
+            columns += [first] if first < 0 else range(first, first + width)
+        return columns
+
+
+class LiveSession(AbstractSession):
+    """The diagram of a Python file, run as often as pages ask for it.
+
+    Parameters
+    ----------
+    file
+        The file.
+    bind
+        The binding of its runs to devices.
+    log
+        Where runs are recorded; by default only the newest rows are kept, in memory.
+    """
+
+    mode = "studio"
+
+    def __init__(
+        self,
+        file: Path,
+        bind: Path | None = None,
+        log: Path | None = None,
+        factor: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.file, self._bind, self._log = file, bind, log
+        self._factor = factor
+        self._diagram: Diagram | None = None
+        self._model: Model | None = None
+        self.run: LiveRun | None = None
+        self.rows = History([], 1.0, 0)
+        self._signals: dict[str, tuple[int, int]] = {}
+        self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
+        self._problems: Message = {"event": "problems", "list": []}
+        self._events: list[Message] = []
+        self._described: list[Message] = []
+        self._failure = ""
+        self._speed = (0.0, 0.0, 0.0)  # wall time, time, actual factor
+        self._jobs: queue.Queue[tuple[Callable[[Message], Message | None], Message, Future[Any]]]
+        self._jobs = queue.Queue(64)
+        self._stamp: tuple[float, ...] = ()
+        self._ends = False
+        self.can = (*_SEEN, "run", "pause", "restart", "stop", "set", "override", "release")
+
+    # Main thread.
+
+    def load(self) -> None:
+        """Load the file; what is wrong with it becomes the problems."""
+        self._stamp = self._read_stamp()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                diagram = load_diagram(self.file)
+                self._take_diagram(diagram)
+            self._note_warnings(caught)
+            self._problems = {"event": "problems", "list": []}
+        except BiellaError as error:
+            names = [path for path in self._model_paths()]
+            self._problems = describe_problems(error, names)
+        self.announce(self._problems)
+
+    def _take_diagram(self, diagram: Diagram) -> None:
+        flat = show_poses(flatten(diagram))
+        model = diagram.compile(flat=flat)
+        ports = choose_signals(model, ["*"])
+        history = History([port.signal for port in ports], model.step, 0)
+        picture = describe_diagram(diagram, model)
+        self._keep_settings(model)
+        self._diagram, self._model = diagram, model
+        self._show(model, history, picture)
+
+    def _show(self, model: Model, history: History, picture: Message | None) -> None:
+        """Describe a compiled diagram to pages."""
+        self._signals = {
+            signal.path: (history.columns[signal.path], signal.width)
+            for signal in history.signals
+        }
+        self.mechanisms = find_mechanisms(model.flat, history.columns)
+        mechanisms = [mechanism.describe() for mechanism in self.mechanisms]
+        before = self._described
+        self._described = [
+            picture or before[0],
+            describe_signals(history.signals, history.columns, model, history.interval),
+            {"event": "mechanisms", "list": mechanisms},
+        ]
+        for number, message in enumerate(self._described):
+            if not before or message != before[number]:
+                self.announce(message)
+        self.announce(describe_parameters(model, self._set))
+
+    def _keep_settings(self, model: Model) -> None:
+        """Forget what pages have set where the file has another value now."""
+        before = self._model
+        kept = {}
+        for path, value in self._set.items():
+            try:
+                where, _ = model.find_settable(path)
+                default = model.first_values[where]
+                place, _ = before.find_settable(path) if before else (where, ())
+                old = before.first_values[place] if before else default
+                if np.array_equal(default, old, equal_nan=True):
+                    kept[path] = value
+            except BiellaError:
+                continue
+        self._set = kept
+
+    def _model_paths(self) -> list[str]:
+        return [block.path for block in self._model.blocks] if self._model else []
+
+    def _note_warnings(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        for item in caught:
+            self._note("", str(item.message))
+
+    def _note(self, block: str, text: str) -> None:
+        event = {"time": self.run.time if self.run else 0.0, "block": block, "text": text}
+        self._events = [*self._events[-99:], event]
+        self.announce({"event": "events", "list": [event]}, f"events {time.monotonic()}")
+
+    def _start(self, paused: bool) -> None:
+        assert self._diagram is not None
+        self._end_run()
+        self._failure = ""
+        given = {"record": ["*"], "out": self._log, "factor": self._factor}
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                run = start_run(
+                    self._diagram,
+                    given,
+                    {},
+                    bind=self._bind,
+                    parameters=self._set,
+                    edit=show_poses,
+                    history=HISTORY,
+                    paused=paused,
+                )
+        except BiellaError as error:
+            self._problems = describe_problems(error, self._model_paths())
+            self.announce(self._problems)
+            raise
+        self._note_warnings(caught)
+        self.run, self.rows = run, run.history
+        self._speed = (time.monotonic(), run.time, 0.0)
+        assert isinstance(run.plan, Model)
+        self._show(run.plan, run.history, None)
+        self.run_number += 1
+
+    def _end_run(self) -> None:
+        if self.run is not None:
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    self.run.stop()
+                self._note_warnings(caught)
+            except BiellaError as error:
+                self._failure = str(error)
+
+    def serve(self) -> None:
+        """Do what pages ask for, and look at the file, until `end`."""
+        try:
+            while not self._ends:
+                self._work()
+                if self._read_stamp() != self._stamp:
+                    self._reload()
+        finally:
+            self._end_run()
+
+    def end(self) -> None:
+        """Let `serve` return."""
+        self._ends = True
+
+    def _work(self) -> None:
+        try:
+            job, request, future = self._jobs.get(timeout=_LOOK_SECONDS)
+        except queue.Empty:
+            return
+        try:
+            future.set_result(job(request))
+        except BiellaError as error:
+            future.set_exception(error)
+        except BaseException as error:
+            future.set_exception(BiellaError(f"{type(error).__name__}: {error}"))
+            raise
+
+    def _read_stamp(self) -> tuple[float, ...]:
+        with contextlib.suppress(OSError):
+            about = self.file.stat()
+            return about.st_mtime_ns, about.st_size, about.st_ino
+        return ()
+
+    def _reload(self) -> None:
+        """Read the saved file; a run without devices begins again with it."""
+        before = self._model
+        self.load()
+        if self._model is before:
+            return
+        self.announce({"event": "reload"})
+        if self.run is None:
+            return
+        if self._bind is not None and self.run.running:
+            self._note("", "the file was saved: the run with devices uses it after a restart.")
+            return
+        running = self.run.running
+        paused = bool(self.run._pace.pause)
+        if running:
+            with contextlib.suppress(BiellaError):
+                self._start(paused)
+        else:
+            self._end_run()
+            self.run = None
+            self.rows = History([], 1.0, 0)
+            self.run_number += 1
+
+    # Any thread.
+
+    @property
+    def signals(self) -> Mapping[str, tuple[int, int]]:
+        return self._signals
+
+    def introduce(self) -> Message:
+        model = self._model
+        return {
+            "name": model.name if model else self.file.stem,
+            "file": self.file.name,
+            "mode": self.mode,
+            "can": list(self.can),
+            "step": model.step if model else None,
+            "bound": self._bind is not None,
+        }
+
+    def describe(self) -> list[Message]:
+        messages = [*self._described]
+        if self._model is not None:
+            messages.append(describe_parameters(self._model, self._set))
+        messages.append(self._problems)
+        if self._events:
+            messages.append({"event": "events", "list": self._events})
+        return messages
+
+    def state(self) -> Message:
+        run = self.run
+        if run is None:
+            return {"event": "state", "state": "none", "time": 0.0, "tick": 0, "reason": ""}
+        now, at = time.monotonic(), run.time
+        then, before, speed = self._speed
+        if now - then >= _SPEED_SECONDS:
+            speed = (at - before) / (now - then)
+            self._speed = (now, at, speed)
+        report = run.brief()
+        state = "running"
+        if not run.running:
+            state = "failed" if report["failed"] else "ended"
+        elif run.latched:
+            state = "latched"
+        elif report["paused"]:
+            state = "paused"
+        return {
+            "event": "state",
+            "state": state,
+            "time": at,
+            "tick": run.tick,
+            "factor": report["factor"],
+            "actual_factor": speed,
+            "overruns": report["overruns"],
+            "lateness_p99": report["lateness_p99"],
+            "reason": run.latched or report["reason"],
+            "overridden": report["overridden"],
+            "devices": report["devices"],
+        }
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        long: dict[str, Callable[[Message], Message | None]] = {
+            "run": self._do_run,
+            "restart": self._do_restart,
+            "stop": self._do_stop,
+        }
+        if name in long and not (name == "run" and self._is_going()):
+            future: Future[Message] = Future()
+            try:
+                self._jobs.put_nowait((long[name], request, future))
+            except queue.Full:
+                raise BiellaError("too many requests at once.") from None
+            return future
+        act: Callable[[Message], Message | None] = getattr(self, f"_do_{name}")
+        return act(request)
+
+    def _is_going(self) -> bool:
+        return self.run is not None and self.run.running
+
+    def _require_run(self) -> LiveRun:
+        if self.run is None or not self.run.running:
+            raise BiellaError("nothing runs: start a run first.")
+        return self.run
+
+    def _do_run(self, request: Message) -> None:
+        if self._is_going():
+            self._require_run().resume()
+            return
+        self._require_diagram()
+        self._start(False)
+
+    def _require_diagram(self) -> None:
+        if self._diagram is None:
+            raise BiellaError("the file has a problem: correct it first.")
+
+    def _do_restart(self, request: Message) -> None:
+        self._require_diagram()
+        self._start(False)
+
+    def _do_stop(self, request: Message) -> None:
+        self._require_run()
+        self._end_run()
+
+    def _do_pause(self, request: Message) -> None:
+        self._require_run().pause()
+
+    def _do_set(self, request: Message) -> None:
+        path, value = _read_path(request), _read_value(request)
+        run, model = self.run, self._model
+        if run is not None and run.running:
+            run[path] = value
+            model = run.plan if isinstance(run.plan, Model) else model
+        elif model is not None:
+            model.find_settable(path)
+        if model is None:
+            raise BiellaError("the file has a problem: correct it first.")
+        _, shape = model.find_settable(path)
+        self._set[path] = np.asarray(value, dtype=np.float64)
+        shape = () if path in model.inputs and shape == (1,) else shape
+        message = {"event": "changed", "path": path, "value": plain(value, shape)}
+        self.announce(message, f"changed {path}")
+
+    def _do_override(self, request: Message) -> None:
+        self._require_run().override(_read_path(request), _read_value(request))
+
+    def _do_release(self, request: Message) -> None:
+        path = request.get("path")
+        self._require_run().release(None if path is None else _read_path(request))
+
+
+_WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
+
+
+def _read_path(request: Message) -> str:
+    path = request.get("path")
+    if not isinstance(path, str):
+        raise BiellaError(f"`path` is a text, got {path!r}.")
+    return path
+
+
+def _read_value(request: Message) -> Any:
+    """Return numbers; the infinite ones are words in JSON."""
+
+    def read(value: Any, depth: int) -> Any:
+        if isinstance(value, list) and depth < 4:
+            return [read(item, depth + 1) for item in value]
+        if isinstance(value, str) and value in _WORDS:
+            return _WORDS[value]
+        if isinstance(value, bool | int | float):
+            try:
+                return float(value)
+            except OverflowError:
+                pass
+        raise BiellaError(f"`value` is a number or a list of numbers, got {value!r}.")
+
+    if "value" not in request:
+        raise BiellaError("`value` is missing.")
+    return read(request["value"], 0)

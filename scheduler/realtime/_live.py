@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import threading
 import time
@@ -41,6 +42,8 @@ from ._live_threads import has_begun, record, run_loop
 from ._realtime_report import RealtimeReport
 from ._worker import Worker
 from .loop._pace import (
+    CLOCK_FREE,
+    CLOCK_WALL,
     ENTER_OVERRIDE,
     ENTER_RELEASE,
     ENTER_SET,
@@ -57,6 +60,7 @@ from .safety._limits import describe_latch, warn_of_python_drivers
 if TYPE_CHECKING:
     from ..binding._bind import OpenBinding
 
+_LARGEST_STEP = 1_000_000  # ticks
 _OVERRIDES = 1024  # values, as in scheduler/realtime/loop/probe.c
 
 
@@ -297,6 +301,41 @@ class LiveRun:
             slots = range(port.slot, port.slot + port.width)
             self._command(ENTER_RELEASE, slots, np.zeros(port.width))
             del self._overridden[port.path]
+
+    @property
+    def factor(self) -> float:
+        """Simulated seconds for each second of the wall clock; 0 is as fast as possible.
+
+        A change takes effect at the next tick: deadlines are counted anew from then on.
+        """
+        return 0.0 if self._pace.clock == CLOCK_FREE else float(self._pace.factor)
+
+    @factor.setter
+    def factor(self, value: float) -> None:
+        if not 0.0 <= value < math.inf:
+            raise BiellaError(f"factor must be 0 or more, got {value!r}.")
+        if self._pace.clock != CLOCK_WALL:
+            raise BiellaError(
+                f"the clock of the run is `{self._options['clock']}`: it has no factor."
+            )
+        if self._devices and value != 1.0:
+            raise BiellaError("a run with devices keeps real time: its factor stays 1.")
+        self._pace.factor = value
+
+    def step(self, ticks: int = 1) -> None:
+        """Let a paused run make some ticks, and pause again."""
+        if type(ticks) is not int or not 1 <= ticks <= _LARGEST_STEP:
+            raise BiellaError(
+                f"the number of ticks is a whole number from 1 to {_LARGEST_STEP}, got {ticks!r}."
+            )
+        if self._devices:
+            raise BiellaError(
+                "a run with devices cannot be stepped: they get safe values while it is paused."
+            )
+        if not self._pace.pause:
+            raise BiellaError("the run is not paused: call pause() first.")
+        with self._lock:
+            self._pace.steps = (self._pace.steps + ticks + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def pause(self) -> None:
         """Pause the simulated time at the next tick; devices receive safe values meanwhile."""

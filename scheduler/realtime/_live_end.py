@@ -211,7 +211,7 @@ def describe_briefly(run: LiveRun) -> dict[str, Any]:
     pace = run._pace
     return {
         "paused": bool(pace.pause),
-        "factor": float(pace.factor),
+        "factor": run.factor,
         "overruns": int(pace.overruns),
         "lateness_p99": 1e-9 * Histogram.of(pace.lateness).percentile(0.99),
         "reason": _explain(run) if run._over.is_set() else "",

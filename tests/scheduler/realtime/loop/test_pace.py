@@ -669,6 +669,30 @@ def test_a_new_factor_counts_deadlines_from_then_on():
     assert (pace.overruns, pace.lateness.most, pace.lateness.count) == (0, 0, 60)
 
 
+def test_a_slow_factor_after_many_fast_ticks_does_not_wait_for_their_number():
+    pace = Pace()
+    pace.overrun = OVERRUN_POLICIES.index("catch_up")
+    pace.factor = 1000.0
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            while pace.done < 10_000:
+                time.sleep(1e-4)
+            pace.factor = 0.1  # 10,000 periods of it are 100 s
+            time.sleep(0.02)
+            done = pace.done
+            for _ in range(30_000):
+                if pace.done > done + 1:
+                    break
+                time.sleep(1e-3)
+            assert pace.done > done + 1
+        finally:
+            pace.cancel = 1
+            runner.join()
+
+
 def test_a_factor_changes_during_a_wait_and_back():
     """At 1e-7 a tick of 1 ms waits for hours; nothing is late after the change."""
     pace = Pace()
@@ -720,7 +744,7 @@ def test_single_steps_of_a_paused_run():
 def test_steps_that_were_asked_for_are_void_when_a_run_goes_on():
     pace = Pace()
     pace.clock = CLOCK_FREE
-    pace.steps = 5  # before it is paused
+    pace.steps = 10**9  # before it is paused
     with Instance(counter().compile()) as instance:
         instance.initialize()
         runner = threading.Thread(target=pace.run, args=(instance, -1))

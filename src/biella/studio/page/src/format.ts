@@ -3,7 +3,7 @@
 const MINUS = "\u2212";
 const PREFIXES: [number, string][] = [
   [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"],
-]; // prettier-ignore
+];
 
 /** A number with `digits` significant digits, trailing zeros kept so that a display does not jitter. */
 export function formatNumber(value: number, digits = 5): string {
@@ -54,11 +54,11 @@ export function parseNumber(text: string): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-/** The name of a value of an enumeration or boolean. */
+/** The name of a value of a boolean or of an enumeration, whose values count from 1. */
 export function nameValue(value: number, kind: string, names: readonly string[]): string | null {
   if (Number.isNaN(value)) return null;
   if (kind === "boolean") return names[value ? 1 : 0] ?? (value ? "true" : "false");
-  if (kind === "enumeration") return names[Math.round(value)] ?? String(Math.round(value));
+  if (kind === "enumeration") return names[Math.round(value) - 1] ?? String(Math.round(value));
   return null;
 }
 
@@ -67,7 +67,7 @@ export function formatUnit(unit: string | null | undefined): string {
   if (!unit || unit === "1") return "";
   return unit.replace(/(?<=[A-Za-z])(-?\d)/g, (digits) =>
     [...digits].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)])).join(""),
-  ).replaceAll(".", "·"); // prettier-ignore
+  ).replaceAll(".", "·");
 }
 
 function fixSign(text: string): string {

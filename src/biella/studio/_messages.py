@@ -217,8 +217,7 @@ def describe_problems(error: BaseException, names: Sequence[str]) -> Message:
     return {
         "event": "problems",
         "list": [
-            {"text": text, "where": _find_names(text, names), "severity": "error"}
-            for text in texts
+            {"text": text, "where": _find_names(text, names), "severity": "error"} for text in texts
         ],
     }
 

@@ -8,12 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ..errors import BiellaError, name_list, suggest
 from ._messages import Message, encode
 from ._scopes import LATEST, Scope, pack
-from ._session import AbstractSession
+from ._session import AbstractSession, read_number
 
 _MOST_SCOPES = 64
 _MOST_COLUMNS = 256  # of a scope
@@ -163,20 +161,6 @@ class Page:
             raise BiellaError("too many windows at once.")
         rows = self.session.rows
         self._answers.append(self._scopes[number].window(rows, first, last, bins))
-
-
-def read_number(request: Message, name: str, default: float) -> float:
-    """Return a finite number of a request."""
-    value = request.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BiellaError(f"`{name}` is a number, got {value!r}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not np.isfinite(number):
-        raise BiellaError(f"`{name}` is a finite number, got {value!r}.")
-    return number
 
 
 def _whole(request: Message, name: str, least: int, most: int) -> int:

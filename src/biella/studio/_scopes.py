@@ -33,18 +33,14 @@ class AbstractRows(Protocol):
     @property
     def interval(self) -> float: ...
 
-    def read(
-        self, first: int, end: int, columns: Sequence[int] | None = None
-    ) -> tuple[int, Array]:
+    def read(self, first: int, end: int, columns: Sequence[int] | None = None) -> tuple[int, Array]:
         """Return rows as columns, and the number of the first."""
 
     def find(self, time: float) -> int:
         """Return the first row at this time or later."""
 
 
-def pack(
-    kind: int, number: int, columns: int, rows: int, flags: int, content: Array
-) -> bytes:
+def pack(kind: int, number: int, columns: int, rows: int, flags: int, content: Array) -> bytes:
     """Return a binary message."""
     return HEAD.pack(kind, number, columns, rows, flags, 0) + content.astype("<f8").tobytes()
 

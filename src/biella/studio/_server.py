@@ -222,7 +222,8 @@ class StudioServer:
             await connection.close(1008, f"the protocol is {PROTOCOL}")
             return None
         answer = {"id": request.get("id"), "ok": True, "event": "hello", "protocol": PROTOCOL}
-        return encode(answer | {"biella": __version__} | self.session.introduce())
+        answer |= {"biella": __version__, "mode": self.session.mode, "can": self.session.can}
+        return encode(answer | self.session.introduce())
 
     async def _answer(self, page: Page, text: str | bytes) -> str:
         request = _read(text)

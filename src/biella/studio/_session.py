@@ -7,6 +7,7 @@ Everything that takes long (loading, compiling, starting, stopping) is done by t
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import time
 import warnings
@@ -23,6 +24,7 @@ from ..errors import BiellaError
 from ..scheduler.compile._flatten import flatten
 from ..scheduler.compile._model import Model
 from ..scheduler.compile.diagram._diagram import Diagram
+from ..scheduler.compile.plan._plan import Plan, read_value
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
 from ..scheduler.realtime._start import start_run
@@ -42,6 +44,8 @@ HISTORY = 256 << 20
 """Bytes of rows that are kept for scopes."""
 
 _SEEN = ("hello", "subscribe", "unsubscribe", "watch", "window", "poses")
+_TUNING = ("set", "override", "release")
+_BROKEN = "the file has a problem: correct it first."
 _LOOK_SECONDS = 0.25
 _SPEED_SECONDS = 1.0
 
@@ -99,7 +103,184 @@ class AbstractSession(ABC):
         return columns
 
 
-class LiveSession(AbstractSession):
+class AbstractRunSession(AbstractSession):
+    """A live run that pages see and control.
+
+    Attributes
+    ----------
+    run
+        The present run, or the last one; None before the first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run: LiveRun | None = None
+        self.rows = History([], 1.0, 0)
+        self._signals: dict[str, tuple[int, int]] = {}
+        self._described: list[Message] = []  # diagram, signals, mechanisms
+        self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
+        self._events: list[Message] = []
+        self._failure = ""  # of the last run
+        self._speed = (0.0, 0.0, 0.0)  # when it was measured, the run's time then, the speed
+
+    @property
+    def signals(self) -> Mapping[str, tuple[int, int]]:
+        return self._signals
+
+    def _show(self, model: Model, history: History, picture: Message | None) -> None:
+        """Describe a compiled diagram to pages; the picture is the same if it is not given."""
+        self._signals = {
+            signal.path: (history.columns[signal.path], signal.width) for signal in history.signals
+        }
+        self.mechanisms = find_mechanisms(model.flat, history.columns)
+        mechanisms = [mechanism.describe() for mechanism in self.mechanisms]
+        before = self._described
+        self._described = [
+            picture or before[0],
+            describe_signals(history.signals, history.columns, model, history.interval),
+            {"event": "mechanisms", "list": mechanisms},
+        ]
+        for number, message in enumerate(self._described):
+            if not before or message != before[number]:
+                self.announce(message)
+        self.announce(describe_parameters(model, self._set))
+
+    def _take_run(self, run: LiveRun) -> None:
+        """Let pages see another run from now on."""
+        self.run, self.rows = run, run.history
+        self._speed = (time.monotonic(), run.time, 0.0)
+        self.run_number += 1
+
+    def _note(self, block: str, text: str) -> None:
+        """Tell pages something that has happened."""
+        event = {"time": self.run.time if self.run else 0.0, "block": block, "text": text}
+        self._events = [*self._events[-99:], event]
+        self.announce({"event": "events", "list": [event]}, f"events {time.monotonic()}")
+
+    def _note_warnings(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        for item in caught:
+            self._note("", str(item.message))
+
+    def state(self) -> Message:
+        run = self.run
+        if run is None:
+            return {"event": "state", "state": "none", "time": 0.0, "tick": 0, "reason": ""}
+        now, at = time.monotonic(), run.time
+        then, before, speed = self._speed
+        if now - then >= _SPEED_SECONDS:
+            speed = (at - before) / (now - then)
+            self._speed = (now, at, speed)
+        report, latched = run.brief(), run.latched
+        state = "running"
+        if not run.running:
+            state = "failed" if report["failed"] else "ended"
+        elif latched:
+            state = "latched"
+        elif report["paused"]:
+            state = "paused"
+        names = ("factor", "overruns", "lateness_p99", "overridden", "devices")
+        return {
+            "event": "state",
+            "state": state,
+            "time": at,
+            "tick": run.tick,
+            "actual_factor": speed,
+            "reason": latched or self._failure or report["reason"],
+            "begin": self._find_begin(),
+            **{name: report[name] for name in names},
+        }
+
+    def _find_begin(self) -> float:
+        """Return the time of the oldest row."""
+        _, found = self.rows.read(self.rows.begin, self.rows.begin + 1, [0])
+        return float(found[0, 0]) if found.size else 0.0
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        act: Callable[[Message], Message | None] = getattr(self, f"_do_{name}")
+        return act(request)
+
+    def _is_going(self) -> bool:
+        return self.run is not None and self.run.running
+
+    def _require_run(self) -> LiveRun:
+        if self.run is None or not self.run.running:
+            raise BiellaError("nothing runs: start a run first.")
+        return self.run
+
+    def _do_run(self, request: Message) -> None:
+        self._require_run().resume()
+
+    def _do_pause(self, request: Message) -> None:
+        self._require_run().pause()
+
+    def _do_step(self, request: Message) -> None:
+        self._require_run().step(request.get("ticks", 1))
+
+    def _do_factor(self, request: Message) -> None:
+        self._require_run().factor = read_number(request, "value", math.nan)
+
+    def _do_rearm(self, request: Message) -> None:
+        self._require_run().rearm()
+
+    def _do_safe_stop(self, request: Message) -> None:
+        self._require_run()._end("stopped from the studio")
+
+    def _do_set(self, request: Message) -> None:
+        path, value = _read_path(request), _read_value(request)
+        run = self._require_run()
+        run[path] = value
+        self._note_set(run.plan, path, value)
+
+    def _note_set(self, plan: Plan, path: str, value: Any) -> None:
+        """Remember what was set, and tell all pages."""
+        _, shape = plan.find_settable(path)
+        self._set[path] = np.asarray(value, dtype=np.float64)
+        shape = () if path in plan.inputs and shape == (1,) else shape
+        message = {"event": "changed", "path": path, "value": plain(value, shape)}
+        self.announce(message, f"changed {path}")
+
+    def _do_override(self, request: Message) -> None:
+        self._require_run().override(_read_path(request), _read_value(request))
+
+    def _do_release(self, request: Message) -> None:
+        path = request.get("path")
+        self._require_run().release(None if path is None else _read_path(request))
+
+
+class AttachedSession(AbstractRunSession):
+    """A run that a program has started, and that pages watch and control: it is not started again.
+
+    Parameters
+    ----------
+    run
+        The run; it keeps its newest rows.
+    diagram
+        What it runs.
+    """
+
+    mode = "attached"
+
+    def __init__(self, run: LiveRun, diagram: Diagram) -> None:
+        super().__init__()
+        assert isinstance(run.plan, Model)
+        self.can = (*_SEEN, "run", "pause", *_TUNING, "rearm", "safe_stop")
+        if not run.brief()["devices"]:
+            self.can += ("step", "factor")
+        self._show(run.plan, run.history, describe_diagram(diagram, run.plan))
+        self._take_run(run)
+
+    def introduce(self) -> Message:
+        assert self.run is not None
+        plan = self.run.plan
+        return {"name": plan.name, "file": "", "step": plan.step}
+
+    def describe(self) -> list[Message]:
+        assert self.run is not None
+        events: Message = {"event": "events", "list": self._events}
+        return [*self._described, describe_parameters(self.run.plan, self._set), events]
+
+
+class LiveSession(AbstractRunSession):
     """The diagram of a Python file, run as often as pages ask for it.
 
     Parameters
@@ -126,20 +307,14 @@ class LiveSession(AbstractSession):
         self._factor = factor
         self._diagram: Diagram | None = None
         self._model: Model | None = None
-        self.run: LiveRun | None = None
-        self.rows = History([], 1.0, 0)
-        self._signals: dict[str, tuple[int, int]] = {}
-        self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
         self._problems: Message = {"event": "problems", "list": []}
-        self._events: list[Message] = []
-        self._described: list[Message] = []
-        self._failure = ""
-        self._speed = (0.0, 0.0, 0.0)  # wall time, time, actual factor
         self._jobs: queue.Queue[tuple[Callable[[Message], Message | None], Message, Future[Any]]]
         self._jobs = queue.Queue(64)
         self._stamp: tuple[float, ...] = ()
+        self._collected = False
         self._ends = False
-        self.can = (*_SEEN, "run", "pause", "restart", "stop", "set", "override", "release")
+        self.can = (*_SEEN, "run", "pause", "restart", "stop", *_TUNING)
+        self.can += ("step", "factor") if bind is None else ("rearm", "safe_stop")
 
     # Main thread.
 
@@ -168,25 +343,6 @@ class LiveSession(AbstractSession):
         self._diagram, self._model = diagram, model
         self._show(model, history, picture)
 
-    def _show(self, model: Model, history: History, picture: Message | None) -> None:
-        """Describe a compiled diagram to pages."""
-        self._signals = {
-            signal.path: (history.columns[signal.path], signal.width)
-            for signal in history.signals
-        }
-        self.mechanisms = find_mechanisms(model.flat, history.columns)
-        mechanisms = [mechanism.describe() for mechanism in self.mechanisms]
-        before = self._described
-        self._described = [
-            picture or before[0],
-            describe_signals(history.signals, history.columns, model, history.interval),
-            {"event": "mechanisms", "list": mechanisms},
-        ]
-        for number, message in enumerate(self._described):
-            if not before or message != before[number]:
-                self.announce(message)
-        self.announce(describe_parameters(model, self._set))
-
     def _keep_settings(self, model: Model) -> None:
         """Forget what pages have set where the file has another value now."""
         before = self._model
@@ -206,20 +362,13 @@ class LiveSession(AbstractSession):
     def _model_paths(self) -> list[str]:
         return [block.path for block in self._model.blocks] if self._model else []
 
-    def _note_warnings(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        for item in caught:
-            self._note("", str(item.message))
-
-    def _note(self, block: str, text: str) -> None:
-        event = {"time": self.run.time if self.run else 0.0, "block": block, "text": text}
-        self._events = [*self._events[-99:], event]
-        self.announce({"event": "events", "list": [event]}, f"events {time.monotonic()}")
-
     def _start(self, paused: bool) -> None:
-        assert self._diagram is not None
+        if self._diagram is None:
+            raise BiellaError(_BROKEN)
         self._end_run()
         self._failure = ""
-        given = {"record": ["*"], "out": self._log, "factor": self._factor}
+        # As fast as possible is not an option of a run, but a change of one.
+        given = {"record": ["*"], "out": self._log, "factor": self._factor or None}
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -233,32 +382,44 @@ class LiveSession(AbstractSession):
                     history=HISTORY,
                     paused=paused,
                 )
+                if self._factor == 0.0:
+                    run.factor = 0.0
         except BiellaError as error:
             self._problems = describe_problems(error, self._model_paths())
             self.announce(self._problems)
             raise
         self._note_warnings(caught)
-        self.run, self.rows = run, run.history
-        self._speed = (time.monotonic(), run.time, 0.0)
         assert isinstance(run.plan, Model)
         self._show(run.plan, run.history, None)
-        self.run_number += 1
+        self._take_run(run)
+        self._collected = False
 
     def _end_run(self) -> None:
         if self.run is not None:
+            self.run._end("stopped from the studio")
+            self._collect()
+
+    def _collect(self) -> None:
+        """Wait for the end of the run, and note what it has to say."""
+        if self.run is None or self._collected:
+            return
+        self._collected = True
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             try:
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")
-                    self.run.stop()
-                self._note_warnings(caught)
+                self.run.wait()
             except BiellaError as error:
                 self._failure = str(error)
+                self._note(getattr(error, "path", "") or "", str(error))
+        self._note_warnings(caught)
 
     def serve(self) -> None:
         """Do what pages ask for, and look at the file, until `end`."""
         try:
             while not self._ends:
                 self._work()
+                if self.run is not None and not self.run.running:
+                    self._collect()
                 if self._read_stamp() != self._stamp:
                     self._reload()
         finally:
@@ -312,132 +473,82 @@ class LiveSession(AbstractSession):
 
     # Any thread.
 
-    @property
-    def signals(self) -> Mapping[str, tuple[int, int]]:
-        return self._signals
-
     def introduce(self) -> Message:
         model = self._model
         return {
             "name": model.name if model else self.file.stem,
             "file": self.file.name,
-            "mode": self.mode,
-            "can": list(self.can),
             "step": model.step if model else None,
-            "bound": self._bind is not None,
         }
 
     def describe(self) -> list[Message]:
         messages = [*self._described]
         if self._model is not None:
             messages.append(describe_parameters(self._model, self._set))
-        messages.append(self._problems)
-        if self._events:
-            messages.append({"event": "events", "list": self._events})
-        return messages
-
-    def state(self) -> Message:
-        run = self.run
-        if run is None:
-            return {"event": "state", "state": "none", "time": 0.0, "tick": 0, "reason": ""}
-        now, at = time.monotonic(), run.time
-        then, before, speed = self._speed
-        if now - then >= _SPEED_SECONDS:
-            speed = (at - before) / (now - then)
-            self._speed = (now, at, speed)
-        report = run.brief()
-        state = "running"
-        if not run.running:
-            state = "failed" if report["failed"] else "ended"
-        elif run.latched:
-            state = "latched"
-        elif report["paused"]:
-            state = "paused"
-        return {
-            "event": "state",
-            "state": state,
-            "time": at,
-            "tick": run.tick,
-            "factor": report["factor"],
-            "actual_factor": speed,
-            "overruns": report["overruns"],
-            "lateness_p99": report["lateness_p99"],
-            "reason": run.latched or report["reason"],
-            "overridden": report["overridden"],
-            "devices": report["devices"],
-        }
+        return [*messages, self._problems, {"event": "events", "list": self._events}]
 
     def act(self, name: str, request: Message) -> Message | Future[Message] | None:
-        long: dict[str, Callable[[Message], Message | None]] = {
-            "run": self._do_run,
-            "restart": self._do_restart,
-            "stop": self._do_stop,
-        }
-        if name in long and not (name == "run" and self._is_going()):
-            future: Future[Message] = Future()
-            try:
-                self._jobs.put_nowait((long[name], request, future))
-            except queue.Full:
-                raise BiellaError("too many requests at once.") from None
-            return future
-        act: Callable[[Message], Message | None] = getattr(self, f"_do_{name}")
-        return act(request)
+        if name == "run" and self._is_going():
+            return super().act(name, request)
+        job = {"run": self._start_going, "restart": self._start_going, "stop": self._stop}.get(name)
+        if name == "step" and not self._is_going():
+            job = self._start_stepping
+        if job is None:
+            return super().act(name, request)
+        if name != "step" and self._is_going():
+            self._require_run()._end("stopped from the studio")
+        future: Future[Message] = Future()
+        try:
+            self._jobs.put_nowait((job, request, future))
+        except queue.Full:
+            raise BiellaError("too many requests at once.") from None
+        return future
 
-    def _is_going(self) -> bool:
-        return self.run is not None and self.run.running
+    def _start_going(self, request: Message) -> None:
+        self._start(False)
 
-    def _require_run(self) -> LiveRun:
-        if self.run is None or not self.run.running:
-            raise BiellaError("nothing runs: start a run first.")
-        return self.run
+    def _start_stepping(self, request: Message) -> None:
+        self._start(True)
+        self._do_step(request)
 
-    def _do_run(self, request: Message) -> None:
+    def _stop(self, request: Message) -> None:
+        self._collect()
+
+    def _do_factor(self, request: Message) -> None:
+        value = read_number(request, "value", math.nan)
         if self._is_going():
-            self._require_run().resume()
-            return
-        self._require_diagram()
-        self._start(False)
-
-    def _require_diagram(self) -> None:
-        if self._diagram is None:
-            raise BiellaError("the file has a problem: correct it first.")
-
-    def _do_restart(self, request: Message) -> None:
-        self._require_diagram()
-        self._start(False)
-
-    def _do_stop(self, request: Message) -> None:
-        self._require_run()
-        self._end_run()
-
-    def _do_pause(self, request: Message) -> None:
-        self._require_run().pause()
+            self._require_run().factor = value
+        elif not 0.0 <= value:
+            raise BiellaError(f"factor must be 0 or more, got {value!r}.")
+        self._factor = value
 
     def _do_set(self, request: Message) -> None:
+        if self._is_going():
+            super()._do_set(request)
+            return
+        if self._model is None:
+            raise BiellaError(_BROKEN)
         path, value = _read_path(request), _read_value(request)
-        run, model = self.run, self._model
-        if run is not None and run.running:
-            run[path] = value
-            model = run.plan if isinstance(run.plan, Model) else model
-        elif model is not None:
-            model.find_settable(path)
-        if model is None:
-            raise BiellaError("the file has a problem: correct it first.")
-        _, shape = model.find_settable(path)
-        self._set[path] = np.asarray(value, dtype=np.float64)
-        shape = () if path in model.inputs and shape == (1,) else shape
-        message = {"event": "changed", "path": path, "value": plain(value, shape)}
-        self.announce(message, f"changed {path}")
-
-    def _do_override(self, request: Message) -> None:
-        self._require_run().override(_read_path(request), _read_value(request))
-
-    def _do_release(self, request: Message) -> None:
-        path = request.get("path")
-        self._require_run().release(None if path is None else _read_path(request))
+        where, shape = self._model.find_settable(path)
+        value = read_value(path, value, shape, self._model.first_values[where])
+        self._note_set(self._model, path, value.reshape(shape))
 
 
 _WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
+
+
+def read_number(request: Message, name: str, default: float) -> float:
+    """Return a finite number of a request."""
+    value = request.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BiellaError(f"`{name}` is a number, got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BiellaError(f"`{name}` is a finite number, got {value!r}.")
+    return number
 
 
 def _read_path(request: Message) -> str:

@@ -66,9 +66,7 @@ class History:
             first += count
         self.end = end
 
-    def read(
-        self, first: int, end: int, columns: Sequence[int] | None = None
-    ) -> tuple[int, Array]:
+    def read(self, first: int, end: int, columns: Sequence[int] | None = None) -> tuple[int, Array]:
         """Return rows as columns, and the number of the first: older ones are no longer there."""
         chosen: Any = slice(None) if columns is None else list(columns)
         end = min(end, self.end)

@@ -274,7 +274,10 @@ class LiveRun:
             raise BiellaError(
                 f"`{port.path}` is not the output of a block and cannot be overridden."
             )
-        values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
+        try:
+            values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
+        except (TypeError, ValueError):
+            raise BiellaError(f"`{path}` expects {port.width} numbers, got {value!r}.") from None
         if not np.isfinite(values).all():
             raise BiellaError(f"`{path}` must be finite, got {value!r}.")
         total = sum(other.width for other in {**self._overridden, port.path: port}.values())

@@ -198,7 +198,7 @@ def plain(value: Any, shape: Sequence[int]) -> Any:
 def _find_limits(plan: Plan) -> dict[str, Parameter]:
     if not isinstance(plan, Model):
         return {}
-    found = {}
+    found: dict[str, Parameter] = {}
     for item in plan.flat.blocks:
         prefix = "" if item.bare else f"{item.path}."
         found |= {f"{prefix}{parameter.name}": parameter for parameter in item.block.parameters}
@@ -224,7 +224,7 @@ def describe_problems(error: BaseException, names: Sequence[str]) -> Message:
 
 def _find_names(text: str, names: Sequence[str]) -> list[str]:
     """Return the blocks that a text names, itself or by one of its ports."""
-    found = {}
+    found: dict[str, None] = {}
     for quoted in re.findall(r"`([^`]+)`", text):
         near = [name for name in names if quoted == name or quoted.startswith(f"{name}.")]
         if near:

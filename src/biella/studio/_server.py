@@ -18,24 +18,17 @@ import threading
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
 from .. import __version__
 from ..errors import BiellaError
 from ._messages import Message, encode
 from ._pages import Page
 from ._session import AbstractSession
-
-try:
-    import websockets
-    from websockets.asyncio.server import Server, ServerConnection, serve
-    from websockets.datastructures import Headers
-    from websockets.exceptions import ConnectionClosed
-    from websockets.http11 import Request, Response
-except ImportError as error:
-    raise BiellaError(
-        "the studio needs websockets, which is not installed: pip install 'biella[studio]'."
-    ) from error
 
 PROTOCOL = 1
 FILES = Path(__file__).parent / "static"
@@ -233,6 +226,9 @@ class StudioServer:
             said = await page.act(request)
         except BiellaError as error:
             return encode({"id": number, "ok": False, "error": str(error)})
+        except Exception as error:  # a page does not end the server
+            what = f"{type(error).__name__}: {error}"
+            return encode({"id": number, "ok": False, "error": what})
         return encode({"id": number, "ok": True, **said})
 
     async def _send(self, connection: ServerConnection, page: Page) -> None:
@@ -292,6 +288,3 @@ def _send_file(path: str) -> Response:
     body = known[name].read_bytes()
     headers["Content-Length"] = str(len(body))
     return Response(HTTPStatus.OK, "OK", headers, body)
-
-
-__all__ = ["FILES", "PROTOCOL", "StudioServer", "websockets"]

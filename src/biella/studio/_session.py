@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import queue
+import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -27,7 +28,7 @@ from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan, read_value
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
-from ..scheduler.realtime._start import start_run
+from ..scheduler.realtime._start import stand_ins, start_run
 from ..scheduler.run._simulate import choose_signals
 from ._mechanism import Mechanism, find_mechanisms, show_poses
 from ._messages import (
@@ -43,8 +44,8 @@ from ._scopes import AbstractRows
 HISTORY = 256 << 20
 """Bytes of rows that are kept for scopes."""
 
-_SEEN = ("hello", "subscribe", "unsubscribe", "watch", "window", "poses")
-_TUNING = ("set", "override", "release")
+SEEN = ("subscribe", "unsubscribe", "watch", "window", "poses")
+TUNING = ("set", "override", "release")
 _BROKEN = "the file has a problem: correct it first."
 _LOOK_SECONDS = 0.25
 _SPEED_SECONDS = 1.0
@@ -64,7 +65,7 @@ class AbstractSession(ABC):
     """
 
     mode: str
-    can: tuple[str, ...] = _SEEN
+    can: tuple[str, ...] = SEEN
     is_live = True
     rows: AbstractRows
     mechanisms: Sequence[Mechanism] = ()
@@ -72,6 +73,15 @@ class AbstractSession(ABC):
 
     def __init__(self) -> None:
         self.announce: Callable[..., None] = lambda message, key="": None
+        self._ends = threading.Event()
+
+    def serve(self) -> None:
+        """Do the work of the main thread until `end`."""
+        self._ends.wait()
+
+    def end(self) -> None:
+        """Let `serve` return."""
+        self._ends.set()
 
     @property
     @abstractmethod
@@ -247,39 +257,6 @@ class AbstractRunSession(AbstractSession):
         self._require_run().release(None if path is None else _read_path(request))
 
 
-class AttachedSession(AbstractRunSession):
-    """A run that a program has started, and that pages watch and control: it is not started again.
-
-    Parameters
-    ----------
-    run
-        The run; it keeps its newest rows.
-    diagram
-        What it runs.
-    """
-
-    mode = "attached"
-
-    def __init__(self, run: LiveRun, diagram: Diagram) -> None:
-        super().__init__()
-        assert isinstance(run.plan, Model)
-        self.can = (*_SEEN, "run", "pause", *_TUNING, "rearm", "safe_stop")
-        if not run.brief()["devices"]:
-            self.can += ("step", "factor")
-        self._show(run.plan, run.history, describe_diagram(diagram, run.plan))
-        self._take_run(run)
-
-    def introduce(self) -> Message:
-        assert self.run is not None
-        plan = self.run.plan
-        return {"name": plan.name, "file": "", "step": plan.step}
-
-    def describe(self) -> list[Message]:
-        assert self.run is not None
-        events: Message = {"event": "events", "list": self._events}
-        return [*self._described, describe_parameters(self.run.plan, self._set), events]
-
-
 class LiveSession(AbstractRunSession):
     """The diagram of a Python file, run as often as pages ask for it.
 
@@ -312,8 +289,7 @@ class LiveSession(AbstractRunSession):
         self._jobs = queue.Queue(64)
         self._stamp: tuple[float, ...] = ()
         self._collected = False
-        self._ends = False
-        self.can = (*_SEEN, "run", "pause", "restart", "stop", *_TUNING)
+        self.can = (*SEEN, "run", "pause", "restart", "stop", *TUNING)
         self.can += ("step", "factor") if bind is None else ("rearm", "safe_stop")
 
     # Main thread.
@@ -335,7 +311,7 @@ class LiveSession(AbstractRunSession):
 
     def _take_diagram(self, diagram: Diagram) -> None:
         flat = show_poses(flatten(diagram))
-        model = diagram.compile(flat=flat)
+        model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
         ports = choose_signals(model, ["*"])
         history = History([port.signal for port in ports], model.step, 0)
         picture = describe_diagram(diagram, model)
@@ -416,7 +392,7 @@ class LiveSession(AbstractRunSession):
     def serve(self) -> None:
         """Do what pages ask for, and look at the file, until `end`."""
         try:
-            while not self._ends:
+            while not self._ends.is_set():
                 self._work()
                 if self.run is not None and not self.run.running:
                     self._collect()
@@ -424,10 +400,6 @@ class LiveSession(AbstractRunSession):
                     self._reload()
         finally:
             self._end_run()
-
-    def end(self) -> None:
-        """Let `serve` return."""
-        self._ends = True
 
     def _work(self) -> None:
         try:
@@ -518,7 +490,7 @@ class LiveSession(AbstractRunSession):
         value = read_number(request, "value", math.nan)
         if self._is_going():
             self._require_run().factor = value
-        elif not 0.0 <= value:
+        elif value < 0.0:
             raise BiellaError(f"factor must be 0 or more, got {value!r}.")
         self._factor = value
 

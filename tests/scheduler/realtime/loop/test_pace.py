@@ -197,7 +197,12 @@ def test_a_factor_makes_deadlines_closer():
 def test_a_bad_pace_is_refused():
     with Instance(counter().compile()) as instance:
         instance.initialize()
-        for change in ({"factor": -1.0}, {"factor": float("nan")}, {"clock": 7}, {"clock": CLOCK_DEVICE}):
+        for change in (
+            {"factor": -1.0},
+            {"factor": float("nan")},
+            {"clock": 7},
+            {"clock": CLOCK_DEVICE},
+        ):
             pace = Pace()
             for name, value in change.items():
                 setattr(pace, name, value)

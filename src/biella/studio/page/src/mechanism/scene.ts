@@ -50,9 +50,10 @@ export function createScene(host: HTMLElement, mechanism: Mechanism, dark: boole
   controls.listenToKeyEvents(canvas);
 
   const scene = new THREE.Scene();
-  const sun = new THREE.DirectionalLight("#ffffff", 1.7);
+  // A planar mechanism is a drawing: hardly any shading.
+  const sun = new THREE.DirectionalLight("#ffffff", mechanism.planar ? 0.5 : 1.7);
   sun.position.copy(toward).addScaledVector(up, 0.8);
-  scene.add(new THREE.HemisphereLight("#ffffff", "#b8bec8", 1.9), sun);
+  scene.add(new THREE.HemisphereLight("#ffffff", mechanism.planar ? "#ffffff" : "#b8bec8", mechanism.planar ? 2.6 : 1.9), sun);
 
   let world = new THREE.Group();
   let bodies: THREE.Group[] = [];
@@ -65,6 +66,7 @@ export function createScene(host: HTMLElement, mechanism: Mechanism, dark: boole
   let touched = false;
   /** Where bodies have been. */
   const reach = new THREE.Box3();
+  const fitted = new THREE.Box3();
 
   function build(isDark: boolean): void {
     scene.remove(world);
@@ -161,9 +163,8 @@ export function createScene(host: HTMLElement, mechanism: Mechanism, dark: boole
     trail.positions.needsUpdate = true;
   }
 
-  /** Add where all bodies are to what has been seen of the motion; true if that is more than before. */
+  /** Add where all bodies are to what has been seen of the motion; true if the view is too small. */
   function grow(): boolean {
-    const before = reach.clone().expandByScalar(0.04 * extent);
     mechanism.bodies.forEach((body, n) => {
       for (const shape of body.shapes) {
         for (const point of shape.points ?? []) {
@@ -173,10 +174,12 @@ export function createScene(host: HTMLElement, mechanism: Mechanism, dark: boole
         }
       }
     });
-    return !before.containsBox(reach);
+    return !fitted.containsBox(reach);
   }
 
   function fit(): void {
+    // A margin, so that a body that sets out does not move the view at each step.
+    fitted.copy(reach).expandByScalar(0.12 * extent);
     const box = reach.clone();
     for (const { point } of mechanism.ground) box.expandByPoint(new THREE.Vector3(...point));
     if (box.isEmpty()) box.setFromCenterAndSize(new THREE.Vector3(), new THREE.Vector3(extent, extent, extent));

@@ -40,6 +40,22 @@ function bar(a: THREE.Vector3, b: THREE.Vector3, radius: number, color: string, 
   return object;
 }
 
+/** A rod of a planar mechanism: a strip with round ends. */
+function strip(a: THREE.Vector3, b: THREE.Vector3, radius: number, color: string, inks: Inks): THREE.Object3D {
+  const along = b.clone().sub(a);
+  const turn = Math.atan2(along.y, along.x);
+  const shape = new THREE.Shape();
+  shape.absarc(0, 0, radius, Math.PI / 2, 1.5 * Math.PI, false);
+  shape.absarc(along.length(), 0, radius, -Math.PI / 2, Math.PI / 2, false);
+  shape.closePath();
+  const geometry = new THREE.ExtrudeGeometry(shape, { depth: radius, bevelEnabled: false, curveSegments: 20 });
+  geometry.translate(0, 0, -0.5 * radius);
+  const object = solid(geometry, color, inks);
+  object.position.copy(a);
+  object.rotation.z = turn;
+  return object;
+}
+
 function disc(shape: BodyShape, color: string, extent: number, inks: Inks): THREE.Object3D {
   const radius = shape.radius ?? 0.1 * extent;
   const thick = Math.min(0.05 * extent, 0.5 * radius);
@@ -90,7 +106,10 @@ export function makeBody(body: Body, mechanism: Mechanism, inks: Inks): THREE.Gr
   const group = new THREE.Group();
   for (const shape of body.shapes) {
     const [a, b] = shape.points ?? [];
-    if (shape.kind === "rod" && a && b) group.add(bar(vector(a), vector(b), THICK * extent, body.color, inks));
+    if (shape.kind === "rod" && a && b) {
+      const make = planar ? strip : bar;
+      group.add(make(vector(a), vector(b), (planar ? 0.85 : 1) * THICK * extent, body.color, inks));
+    }
     else if (shape.kind === "disc") group.add(disc(shape, body.color, extent, inks));
     else if (shape.kind === "block") group.add(block(shape, body.color, extent, inks));
     else if (shape.kind === "plate") group.add(plate(shape, body.color, extent, planar, inks));

@@ -138,13 +138,14 @@ class Page:
         path = request.get("mechanism")
         if path not in paths:
             raise BiellaError(f"there is no mechanism {path!r}. Mechanisms: {name_list(paths)}.")
-        time = request.get("t")
-        if time is not None:
+        if request.get("t") is not None:
             rows = self.session.rows
             row = min(max(rows.find(read_number(request, "t", 0.0)), rows.begin), rows.end - 1)
             number = paths.index(path)
             message = self.session.mechanisms[number].pose_at(rows, row, number)
-            self._answers += [message] if message else []
+            if message is None:
+                raise BiellaError("nothing is recorded yet.")
+            self._answers.append(message)
             return
         (self._mechanisms.add if request.get("on") is True else self._mechanisms.discard)(path)
         self._posed.pop(path, None)

@@ -91,21 +91,22 @@ class Scope:
     rate: float
     history: float
     _next: int | None = None  # first row of the bin to send next
+    _from_start: bool = False  # of the run
 
     def restart(self, columns: list[int]) -> None:
         """Show another run from its start."""
-        self.columns, self._next = columns, None
+        self.columns, self._next, self._from_start = columns, None, True
 
     def take(self, rows: AbstractRows) -> bytes | None:
         """Return the bins that are new or have grown; None if there are none."""
         size = max(1, round(1.0 / (self.rate * rows.interval)))
         end, flags = rows.end, 0
         if self._next is None:
+            self._from_start |= not end
             if not end:
                 return None
             flags = HISTORY
-            _, last = rows.read(end - 1, end, [0])
-            self._next = rows.find(float(last[0, 0]) - self.history) if last.size else end
+            self._next = self._find_first(rows, end)
             self._next -= self._next % size
         if self._next >= end and not flags:
             return None
@@ -113,9 +114,15 @@ class Scope:
         self._next = end - end % size
         return self._pack(content, size, flags)
 
+    def _find_first(self, rows: AbstractRows, end: int) -> int:
+        _, last = rows.read(end - 1, end, [0])
+        if self._from_start or not last.size:
+            return rows.begin
+        return rows.find(float(last[0, 0]) - self.history)
+
     def window(self, rows: AbstractRows, first: float, last: float, bins: int) -> bytes:
         """Return the bins between two times, with a sample before and after them."""
-        begin, end = max(rows.begin, rows.find(first) - 1), min(rows.end, rows.find(last) + 1)
+        begin, end = max(rows.begin, rows.find(first) - 1), min(rows.end, rows.find(last) + 2)
         size = max(1, -(-(end - begin) // max(1, bins)))
         return self._pack(*self._read(rows, begin, end, size), WINDOW)
 

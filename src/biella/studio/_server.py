@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
@@ -71,7 +71,6 @@ class StudioServer:
         self._pages: set[Page] = set()
         self._open = 0
         self._loop = asyncio.new_event_loop()
-        self._server: Server | None = None
         self._failure: OSError | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="biella studio", daemon=True)

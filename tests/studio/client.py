@@ -69,7 +69,8 @@ class Client:
     def __init__(self, server, *, greets=True, **options):
         self._stack = contextlib.ExitStack()
         url = f"ws://127.0.0.1:{server.port}/live"
-        self.socket = self._stack.enter_context(connect(url, max_size=None, **options))
+        options = {"ping_interval": None, "max_size": None, "close_timeout": 1.0, **options}
+        self.socket = self._stack.enter_context(connect(url, **options))
         self.number = 0
         self.answers = {}
         self.events = {}
@@ -77,7 +78,11 @@ class Client:
         self.changes = []
         self.binary = []
         if greets:
-            self.hello = self.ask("hello", token=server.token, protocol=1)
+            try:
+                self.hello = self.ask("hello", token=server.token, protocol=1)
+            except BaseException:
+                self.close()
+                raise
             assert self.hello["ok"]
 
     def ask(self, name, **fields):

@@ -78,8 +78,10 @@ def test_run_realtime_serves_itself(tmp_path):
             assert line
             address = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", line)
 
+        assert address is not None
+
         class Server:
-            port, token = int(address[1]), address[2]
+            port, token = int(address.group(1)), address.group(2)
 
         with Client(Server) as page:
             assert page.hello["mode"] == "attached"

@@ -69,7 +69,7 @@ def test_a_picture_at_a_recorded_time(example):
         assert "nothing is recorded yet" in page.refused("poses", mechanism="plant", t=0.1)
         page.do("factor", value=0.0)
         page.do("run")
-        page.wait(lambda: session.rows.end > 600)
+        page.wait(lambda: session.view.rows.end > 600)
         page.do("poses", mechanism="plant", t=0.25)
         _, content = page.wait(lambda: [m for m in page.binary if m[0][0] == 2])[0]
     expected = simulate(example.diagram(), 0.25, record=["plant.*"])

@@ -20,7 +20,7 @@ def studio(tmp_path_factory):
 
 
 def test_latest_values_are_in_the_order_of_signals(studio):
-    session, server, _ = studio
+    _, server, _ = studio
     with Client(server) as page:
         page.do("watch", on=True)
         head, content = page.wait(lambda: [m for m in page.binary if m[0][0] == 3])[0]
@@ -33,7 +33,7 @@ def test_latest_values_are_in_the_order_of_signals(studio):
 
 
 def test_history_windows_and_unsubscribe(studio):
-    session, server, _ = studio
+    _, server, _ = studio
     with Client(server) as page:
         page.do("subscribe", scope=7, signals=["ref.y", "plant.y"], rate=50.0, history=2.0)
         page.wait(lambda: len(page.samples(7)))

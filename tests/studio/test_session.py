@@ -97,6 +97,7 @@ def test_a_session_is_replayed_bit_for_bit(tmp_path):
         page.wait(lambda: session.run.tick > tick + 100)
         page.do("stop")
     recorded = Result.from_hdf5(log)
+    assert recorded.log is not None
     assert {2.5, -4.0, 0.125} <= set(recorded.log.input_log["value"].tolist())
     assert recorded["pushed"][-1] == -4.0 and 0.125 in recorded["drive"]
     assert not find_differences(recorded, replay(recorded))
@@ -138,7 +139,7 @@ def studio(tmp_path_factory):
 
 
 def test_two_pages_see_each_other(studio):
-    session, server, page = studio
+    _, server, page = studio
     with Client(server) as other:
         other.do("set", path="p.k", value=5.0)
         page.wait(lambda: ("p.k", 5.0) in page.changes)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
 
 import numpy as np
 
 from ..errors import BiellaError
-from ..scheduler.compile._model import Model
 from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
@@ -22,7 +20,7 @@ from ..scheduler.realtime._watch import Glance, choose_page, glances, read_page
 from ..scheduler.realtime.safety._rearm import request_rearm
 from ..scheduler.results._signals import Signal
 from ._messages import Message, describe_diagram, describe_parameters, describe_signals
-from ._session import SEEN, TUNING, AbstractRunSession, AbstractSession
+from ._session import SEEN, TUNING, AbstractRunSession, AbstractSession, view_history
 
 _SECONDS = 0.1
 _BYTES = 64 << 20
@@ -43,12 +41,10 @@ class AttachedSession(AbstractRunSession):
 
     def __init__(self, run: LiveRun, diagram: Diagram) -> None:
         super().__init__()
-        assert isinstance(run.plan, Model)
         self.can = (*SEEN, "run", "pause", *TUNING, "rearm", "safe_stop")
         if not run.brief()["devices"]:
             self.can += ("step", "factor")
-        self._show(run.plan, run.history, describe_diagram(diagram, run.plan))
-        self._take_run(run)
+        self._take_run(run, describe_diagram(diagram, run.plan))
 
     def introduce(self) -> Message:
         assert self.run is not None
@@ -91,15 +87,10 @@ class WatchedSession(AbstractSession):
             for path, value in glance.values.items()
         ]
         self._history = History(signals, _SECONDS, _BYTES)
-        self.rows = self._history
+        self.view = view_history(self._history)
         self.can = SEEN
         if os.name == "posix":
             self.can += ("rearm", "safe_stop")
-
-    @property
-    def signals(self) -> Mapping[str, tuple[int, int]]:
-        history = self._history
-        return {item.path: (history.columns[item.path], item.width) for item in history.signals}
 
     def serve(self) -> None:
         """Read the page of the run until it ends, and then until `end`."""

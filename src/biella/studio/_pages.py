@@ -38,7 +38,7 @@ class Page:
         self._watching = False
         self._kept: dict[str, str] = {}
         self._answers: list[bytes] = []
-        self._run = session.run_number
+        self._view = session.view
         self._state_at = self._watched_at = -math.inf
 
     def keep(self, key: str, text: str) -> None:
@@ -48,11 +48,11 @@ class Page:
 
     def take(self) -> Iterator[str | bytes]:
         """Yield what is new."""
-        if self._run != self.session.run_number:
-            self._run = self.session.run_number
+        if self._view is not self.session.view:
+            self._view = self.session.view
             self._posed.clear()
             for scope in self._scopes.values():
-                scope.restart(self.session.find_columns(scope.signals))
+                scope.restart(self._view.find_columns(scope.signals))
         while self._kept:
             yield self._kept.pop(next(iter(self._kept)))
         now = time.monotonic()
@@ -61,7 +61,7 @@ class Page:
             yield encode(self.session.state())
         while self._answers:
             yield self._answers.pop(0)
-        rows = self.session.rows
+        rows = self._view.rows
         for scope in list(self._scopes.values()):
             samples = scope.take(rows)
             if samples is not None:
@@ -74,13 +74,13 @@ class Page:
                 yield pack(LATEST, 0, len(found) - 1, 1, 0, found[:, 0])
 
     def _take_poses(self) -> Iterator[bytes]:
-        end = self.session.rows.end
+        end = self._view.rows.end
         if not end or not self.session.is_live:
             return
-        for number, mechanism in enumerate(self.session.mechanisms):
+        for number, mechanism in enumerate(self._view.mechanisms):
             if mechanism.path in self._mechanisms and self._posed.get(mechanism.path) != end:
                 self._posed[mechanism.path] = end
-                message = mechanism.pose_at(self.session.rows, end - 1, number)
+                message = mechanism.pose_at(self._view.rows, end - 1, number)
                 if message is not None:
                     yield message
 
@@ -117,11 +117,11 @@ class Page:
         rate = read_number(request, "rate", 200.0)
         rate = min(max(rate, _RATES[0]), _RATES[1])
         history = max(0.0, read_number(request, "history", 0.0))
-        known = self.session.signals
+        known = self._view.signals
         for path in signals:
             if path not in known:
                 raise BiellaError(f"there is no signal `{path}`.{suggest(path, known)}")
-        columns = self.session.find_columns(signals)
+        columns = self._view.find_columns(signals)
         if len(columns) > _MOST_COLUMNS:
             raise BiellaError(f"a scope has up to {_MOST_COLUMNS} values, got {len(columns)}.")
         self._scopes[number] = Scope(number, signals, columns, rate, history)
@@ -134,15 +134,15 @@ class Page:
         self._watched_at = -math.inf
 
     def _do_poses(self, request: Message) -> None:
-        paths = [mechanism.path for mechanism in self.session.mechanisms]
+        paths = [mechanism.path for mechanism in self._view.mechanisms]
         path = request.get("mechanism")
         if path not in paths:
             raise BiellaError(f"there is no mechanism {path!r}. Mechanisms: {name_list(paths)}.")
         if request.get("t") is not None:
-            rows = self.session.rows
+            rows = self._view.rows
             row = min(max(rows.find(read_number(request, "t", 0.0)), rows.begin), rows.end - 1)
             number = paths.index(path)
-            message = self.session.mechanisms[number].pose_at(rows, row, number)
+            message = self._view.mechanisms[number].pose_at(rows, row, number)
             if message is None:
                 raise BiellaError("nothing is recorded yet.")
             self._answers.append(message)
@@ -160,7 +160,7 @@ class Page:
             raise BiellaError(f"`t0` must be before `t1`, got {first:g} and {last:g}.")
         if len(self._answers) >= 2 * _MOST_SCOPES:
             raise BiellaError("too many windows at once.")
-        rows = self.session.rows
+        rows = self._view.rows
         self._answers.append(self._scopes[number].window(rows, first, last, bins))
 
 

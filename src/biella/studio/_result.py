@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,9 @@ from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan
 from ..scheduler.realtime._start import stand_ins
 from ..scheduler.results._result import Result
-from ._mechanism import find_mechanisms, show_poses
+from ._mechanism import Mechanism, find_mechanisms, show_poses
 from ._messages import Message, describe_diagram, describe_parameters, describe_signals
-from ._session import SEEN, AbstractSession
+from ._session import AbstractSession, View
 
 Array = NDArray[np.float64]
 
@@ -91,31 +91,28 @@ class ResultSession(AbstractSession):
         if not result.length:
             raise BiellaError(f"`{file}` has no rows.")
         self._rows = RecordedRows(result)
-        self.rows = self._rows
-        self._widths = {path: result.signals[path].width for path in result}
+        mechanisms: list[Mechanism] = []
         plan: Plan | None = Plan(result.log.plan, {}) if result.log is not None else None
         picture: Diagram | Plan | None = plan
         if source is not None:
             diagram = load_diagram(source)
             flat = show_poses(flatten(diagram))
             model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
-            self.mechanisms = find_mechanisms(model.flat, self._rows.columns)
+            mechanisms = find_mechanisms(model.flat, self._rows.columns)
             picture, plan = diagram, model
         self._described = [
             describe_signals(
                 list(result.signals.values()), self._rows.columns, plan, self._rows.interval
             ),
-            {"event": "mechanisms", "list": [item.describe() for item in self.mechanisms]},
+            {"event": "mechanisms", "list": [item.describe() for item in mechanisms]},
             {"event": "events", "list": _list_events(result)},
         ]
         if plan is not None and picture is not None:
             self._described.insert(0, describe_diagram(picture, plan))
             self._described.append(describe_parameters(plan, {}))
-        self.can = SEEN
-
-    @property
-    def signals(self) -> Mapping[str, tuple[int, int]]:
-        return {path: (self._rows.columns[path], width) for path, width in self._widths.items()}
+        columns = self._rows.columns
+        widths = {path: (columns[path], result.signals[path].width) for path in result}
+        self.view = View(self._rows, widths, mechanisms)
 
     def introduce(self) -> Message:
         info = self._result.info

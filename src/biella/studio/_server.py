@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import logging
 import mimetypes
 import os
 import secrets
@@ -31,6 +32,7 @@ from ._pages import Page
 from ._session import AbstractSession
 
 PROTOCOL = 1
+_log = logging.getLogger("biella")
 FILES = Path(__file__).parent / "static"
 """The built page."""
 
@@ -232,15 +234,19 @@ class StudioServer:
 
     async def _send(self, connection: ServerConnection, page: Page) -> None:
         """Send what is new, and drop a page that takes none of it."""
-        while True:
-            for message in page.take():
-                try:
+        try:
+            while True:
+                for message in page.take():
                     async with asyncio.timeout(_SEND_SECONDS):
                         await connection.send(message)
-                except TimeoutError:
-                    connection.transport.abort()
-                    return
-            await asyncio.sleep(_TURN_SECONDS)
+                await asyncio.sleep(_TURN_SECONDS)
+        except TimeoutError:
+            connection.transport.abort()
+        except ConnectionClosed:
+            pass
+        except Exception:
+            _log.exception("a page of the studio is no longer served")
+            connection.transport.abort()
 
 
 def _read(text: str | bytes) -> Message:

@@ -15,6 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,39 @@ _LOOK_SECONDS = 0.25
 _SPEED_SECONDS = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """The rows of a run, and what is in them; another run has another view.
+
+    Attributes
+    ----------
+    rows
+        The rows.
+    signals
+        First column, and width, of each signal.
+    mechanisms
+        Those whose poses are among the signals.
+    """
+
+    rows: AbstractRows
+    signals: Mapping[str, tuple[int, int]]
+    mechanisms: Sequence[Mechanism] = ()
+
+    def find_columns(self, paths: Sequence[str]) -> list[int]:
+        """Return the columns of signals, one for each element; -1 if there is no such signal."""
+        columns: list[int] = []
+        for path in paths:
+            first, width = self.signals.get(path, (-1, 1))
+            columns += [first] if first < 0 else range(first, first + width)
+        return columns
+
+
+def view_history(history: History, mechanisms: Sequence[Mechanism] = ()) -> View:
+    """Return the view of rows in memory."""
+    widths = {item.path: (history.columns[item.path], item.width) for item in history.signals}
+    return View(history, widths, mechanisms)
+
+
 class AbstractSession(ABC):
     """What pages see.
 
@@ -60,16 +94,14 @@ class AbstractSession(ABC):
         Tells all pages something; set by the server.
     can
         What pages may ask for.
-    run_number
-        Grows with each run: rows are counted anew.
+    view
+        The present run.
     """
 
     mode: str
     can: tuple[str, ...] = SEEN
     is_live = True
-    rows: AbstractRows
-    mechanisms: Sequence[Mechanism] = ()
-    run_number = 0
+    view: View
 
     def __init__(self) -> None:
         self.announce: Callable[..., None] = lambda message, key="": None
@@ -82,11 +114,6 @@ class AbstractSession(ABC):
     def end(self) -> None:
         """Let `serve` return."""
         self._ends.set()
-
-    @property
-    @abstractmethod
-    def signals(self) -> Mapping[str, tuple[int, int]]:
-        """First column in the rows, and width, of each signal."""
 
     @abstractmethod
     def introduce(self) -> Message:
@@ -104,14 +131,6 @@ class AbstractSession(ABC):
         """Do what a page asks for, in the server's thread."""
         raise BiellaError(f"`{name}` is not possible here.")
 
-    def find_columns(self, paths: Sequence[str]) -> list[int]:
-        """Return the columns of signals, one for each element; -1 if there is no such signal."""
-        columns: list[int] = []
-        for path in paths:
-            first, width = self.signals.get(path, (-1, 1))
-            columns += [first] if first < 0 else range(first, first + width)
-        return columns
-
 
 class AbstractRunSession(AbstractSession):
     """A live run that pages see and control.
@@ -125,28 +144,20 @@ class AbstractRunSession(AbstractSession):
     def __init__(self) -> None:
         super().__init__()
         self.run: LiveRun | None = None
-        self.rows = History([], 1.0, 0)
-        self._signals: dict[str, tuple[int, int]] = {}
+        self.view = view_history(History([], 1.0, 0))
         self._described: list[Message] = []  # diagram, signals, mechanisms
         self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
         self._events: list[Message] = []
         self._failure = ""  # of the last run
         self._speed = (0.0, 0.0, 0.0)  # when it was measured, the run's time then, the speed
 
-    @property
-    def signals(self) -> Mapping[str, tuple[int, int]]:
-        return self._signals
-
-    def _show(self, model: Model, history: History, picture: Message | None) -> None:
-        """Describe a compiled diagram to pages; the picture is the same if it is not given."""
-        self._signals = {
-            signal.path: (history.columns[signal.path], signal.width) for signal in history.signals
-        }
-        self.mechanisms = find_mechanisms(model.flat, history.columns)
-        mechanisms = [mechanism.describe() for mechanism in self.mechanisms]
+    def _show(self, model: Model, history: History, picture: Message) -> None:
+        """Describe a compiled diagram, and the rows of its run, to pages."""
+        found = find_mechanisms(model.flat, history.columns)
+        mechanisms = [mechanism.describe() for mechanism in found]
         before = self._described
         self._described = [
-            picture or before[0],
+            picture,
             describe_signals(history.signals, history.columns, model, history.interval),
             {"event": "mechanisms", "list": mechanisms},
         ]
@@ -154,12 +165,14 @@ class AbstractRunSession(AbstractSession):
             if not before or message != before[number]:
                 self.announce(message)
         self.announce(describe_parameters(model, self._set))
+        self.view = view_history(history, found)
 
-    def _take_run(self, run: LiveRun) -> None:
+    def _take_run(self, run: LiveRun, picture: Message) -> None:
         """Let pages see another run from now on."""
-        self.run, self.rows = run, run.history
+        assert isinstance(run.plan, Model)
+        self.run = run
         self._speed = (time.monotonic(), run.time, 0.0)
-        self.run_number += 1
+        self._show(run.plan, run.history, picture)
 
     def _note(self, block: str, text: str) -> None:
         """Tell pages something that has happened."""
@@ -202,7 +215,8 @@ class AbstractRunSession(AbstractSession):
 
     def _find_begin(self) -> float:
         """Return the time of the oldest row."""
-        _, found = self.rows.read(self.rows.begin, self.rows.begin + 1, [0])
+        rows = self.view.rows
+        _, found = rows.read(rows.begin, rows.begin + 1, [0])
         return float(found[0, 0]) if found.size else 0.0
 
     def act(self, name: str, request: Message) -> Message | Future[Message] | None:
@@ -284,6 +298,7 @@ class LiveSession(AbstractRunSession):
         self._factor = factor
         self._diagram: Diagram | None = None
         self._model: Model | None = None
+        self._picture: Message = {}
         self._problems: Message = {"event": "problems", "list": []}
         self._jobs: queue.Queue[tuple[Callable[[Message], Message | None], Message, Future[Any]]]
         self._jobs = queue.Queue(64)
@@ -316,8 +331,13 @@ class LiveSession(AbstractRunSession):
         history = History([port.signal for port in ports], model.step, 0)
         picture = describe_diagram(diagram, model)
         self._keep_settings(model)
-        self._diagram, self._model = diagram, model
-        self._show(model, history, picture)
+        self._diagram, self._model, self._picture = diagram, model, picture
+        if not self._is_kept():
+            self._show(model, history, picture)
+
+    def _is_kept(self) -> bool:
+        """Return whether the present run goes on when the file is saved: one with devices does."""
+        return self._bind is not None and self._is_going()
 
     def _keep_settings(self, model: Model) -> None:
         """Forget what pages have set where the file has another value now."""
@@ -365,9 +385,7 @@ class LiveSession(AbstractRunSession):
             self.announce(self._problems)
             raise
         self._note_warnings(caught)
-        assert isinstance(run.plan, Model)
-        self._show(run.plan, run.history, None)
-        self._take_run(run)
+        self._take_run(run, self._picture)
         self._collected = False
 
     def _end_run(self) -> None:
@@ -426,22 +444,16 @@ class LiveSession(AbstractRunSession):
         self.load()
         if self._model is before:
             return
-        self.announce({"event": "reload"})
-        if self.run is None:
-            return
-        if self._bind is not None and self.run.running:
+        if self._is_kept():
             self._note("", "the file was saved: the run with devices uses it after a restart.")
             return
-        running = self.run.running
-        paused = bool(self.run._pace.pause)
-        if running:
+        self.announce({"event": "reload"})
+        if self._is_going():
             with contextlib.suppress(BiellaError):
-                self._start(paused)
-        else:
-            self._end_run()
+                self._start(self._require_run().brief()["paused"])
+        elif self.run is not None:
+            self._collect()
             self.run = None
-            self.rows = History([], 1.0, 0)
-            self.run_number += 1
 
     # Any thread.
 

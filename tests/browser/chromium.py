@@ -1,4 +1,4 @@
-"""Chromium, controlled through its DevTools protocol: no driver and no browser of its own needed."""
+"""Chromium, controlled through its DevTools protocol: neither driver nor Node is needed."""
 
 import base64
 import itertools
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
@@ -28,6 +28,14 @@ FLAGS = [
     "--remote-debugging-port=0",
 ]
 PATIENCE = 60.0
+
+_PLACE = """selector => {
+  const element = document.querySelector(selector);
+  if (!element) return null;
+  element.scrollIntoView({block: 'nearest'});
+  const {x, y, width, height} = element.getBoundingClientRect();
+  return width + height > 0 ? [x + width / 2, y + height / 2] : null;
+}"""
 
 
 def find_chromium():
@@ -57,22 +65,29 @@ class Chromium:
         self._numbers = itertools.count(1)
         self._answers = {}
         self._arrived = threading.Condition()
-        self.complaints = []
-        port_file = Path(folder, "DevToolsActivePort")
-        port = self._await(lambda: port_file.exists() and port_file.read_text().split("\n"))
-        self._socket = connect(
-            f"ws://127.0.0.1:{port[0]}{port[1]}", max_size=None, compression=None, proxy=None
-        )
         self._session = None
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._stack = ExitStack()
+        self.complaints = []
+        try:
+            self._connect(Path(folder, "DevToolsActivePort"))
+            self.resize(width, height)
+        except BaseException:
+            self._stack.close()
+            self._process.kill()
+            self._process.wait()
+            raise
+
+    def _connect(self, port_file):
+        port = self._await(lambda: port_file.exists() and port_file.read_text().split("\n"))
+        url = f"ws://127.0.0.1:{port[0]}{port[1]}"
+        opened = connect(url, max_size=None, compression=None, proxy=None)
+        self._socket = self._stack.enter_context(opened)
+        threading.Thread(target=self._read, daemon=True).start()
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
-            "sessionId"
-        ]
+        attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
-        self.resize(width, height)
 
     def __enter__(self):
         return self
@@ -81,7 +96,7 @@ class Chromium:
         with suppress(ConnectionClosed, TimeoutError):
             self._session = None
             self._call("Browser.close")
-        self._socket.close()
+        self._stack.close()
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
@@ -128,12 +143,7 @@ class Chromium:
 
     def place(self, selector):
         """Return the middle of an element, once it is there, in CSS pixels."""
-        return self.wait(
-            "(() => { const e = document.querySelector(%s); if (!e) return null;"
-            "e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect();"
-            "return r.width + r.height > 0 ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()"
-            % json.dumps(selector)
-        )
+        return self.wait(f"({_PLACE})({json.dumps(selector)})")
 
     def click(self, selector):
         """Click the middle of an element."""

@@ -1,6 +1,7 @@
 """Build the page of the studio with Vite, into ``src/biella/studio/static``.
 
-``python src/biella/studio/page/build.py`` builds it again; the wheel's build hook does it once.
+``python src/biella/studio/page/build.py`` builds it again, with ``--check`` it checks types and
+runs the unit tests; the wheel's build hook builds once.
 Libraries come from the npm registry into a temporary folder: ``node_modules`` has tens of thousands
 of files, which must never lie in the package. Biella itself is not imported: while the wheel is
 built, its requirements are not installed.
@@ -76,7 +77,7 @@ def is_built(output: Path, page: Path = PAGE) -> bool:
     return built and stamp.read_text(encoding="utf-8") == compute_stamp(page)
 
 
-def build(output: Path | None = None, page: Path = PAGE, *, check: bool = False) -> Path:
+def build(output: Path | None = None, page: Path = PAGE) -> Path:
     """Build the page, unless it is there already; return the folder that holds it.
 
     Parameters
@@ -85,8 +86,6 @@ def build(output: Path | None = None, page: Path = PAGE, *, check: bool = False)
         The folder; by default ``static`` beside that of the sources.
     page
         The sources.
-    check
-        Check the types, too, which takes more libraries.
 
     Raises
     ------
@@ -94,26 +93,12 @@ def build(output: Path | None = None, page: Path = PAGE, *, check: bool = False)
         If there is no npm, or a command fails.
     """
     target = output or page.parent / OUTPUT
-    if is_built(target, page) and not check:
+    if is_built(target, page):
         return target
-    npm, node = find_npm()
-    with tempfile.TemporaryDirectory(prefix="biella-page-") as scratch:
-        work = Path(scratch, "page")
-        shutil.copytree(page, work, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
-        made = Path(scratch, "made")
-        environment = {**os.environ, "BIELLA_PAGE_OUT": str(made)}
-        # npm starts node by name.
-        path = os.pathsep.join([str(Path(node[0]).parent), os.environ.get("PATH", "")])
-        environment["PATH"] = path
-        omitted = [] if check else ["--omit=dev"]
-        install = [*npm, "ci", *omitted, "--ignore-scripts", "--no-audit", "--no-fund"]
-        _run([*install, "--prefer-offline"], work, environment, _FETCH_SECONDS)
-        if check:
-            checker = "node_modules/svelte-check/bin/svelte-check"
-            options = ["--fail-on-warnings", "--tsconfig", "./tsconfig.json"]
-            _run([*node, checker, *options], work, environment, _BUILD_SECONDS)
-        vite = "node_modules/vite/bin/vite.js"
-        _run([*node, vite, "build", "--logLevel", "warn"], work, environment, _BUILD_SECONDS)
+    with _Workshop(page, "--omit=dev") as shop:
+        made = shop.folder.parent / "made"
+        shop.environment["BIELLA_PAGE_OUT"] = str(made)
+        shop.run("node_modules/vite/bin/vite.js", "build", "--logLevel", "warn")
         (made / _STAMP).write_text(compute_stamp(page), encoding="utf-8")
         # Only a whole page takes the place of the one before.
         fresh = target.with_name(f"{target.name}.new")
@@ -122,6 +107,78 @@ def build(output: Path | None = None, page: Path = PAGE, *, check: bool = False)
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
     return target
+
+
+def check(page: Path = PAGE) -> str:
+    """Check the types of the page and run its unit tests; return what the tests have printed.
+
+    Raises
+    ------
+    PageError
+        If something is wrong, or there is no npm.
+    """
+    with _Workshop(page) as shop:
+        checker = "node_modules/svelte-check/bin/svelte-check"
+        shop.run(checker, "--fail-on-warnings", "--tsconfig", "./tsconfig.json")
+        # Not every node reads TypeScript: Vite makes one module of all tests.
+        shop.environment["BIELLA_PAGE_OUT"] = "tests-made"
+        vite = "node_modules/vite/bin/vite.js"
+        shop.run(vite, "build", "--logLevel", "warn", "--ssr", "test/all.ts")
+        return shop.run("--test", "--test-reporter=spec", "tests-made/assets/index.js")
+
+
+class _Workshop:
+    """A copy of the sources in a temporary folder, with their libraries from the npm registry."""
+
+    def __init__(self, page: Path, *options: str) -> None:
+        npm, self._node = find_npm()
+        # npm starts node by name.
+        path = os.pathsep.join([str(Path(self._node[0]).parent), os.environ.get("PATH", "")])
+        self.environment = {**os.environ, "PATH": path}
+        self._scratch = tempfile.TemporaryDirectory(prefix="biella-page-")
+        self.folder = Path(self._scratch.name, "page")
+        try:
+            ignored = shutil.ignore_patterns("node_modules", "__pycache__")
+            shutil.copytree(page, self.folder, ignore=ignored)
+            quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+            self._start([*npm, "ci", *options, *quiet], _FETCH_SECONDS)
+        except BaseException:
+            self._scratch.cleanup()
+            raise
+
+    def __enter__(self) -> _Workshop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.cleanup()
+
+    def run(self, *arguments: str) -> str:
+        """Run node; return what it has printed."""
+        return self._start([*self._node, *arguments], _BUILD_SECONDS)
+
+    def _start(self, command: list[str], seconds: float) -> str:
+        shown = " ".join(command)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise PageError(f"`{shown}` did not end in {seconds:g} s.") from None
+        except OSError as error:
+            raise PageError(f"`{command[0]}` cannot be started: {error}") from error
+        printed = (done.stdout + done.stderr).strip()
+        if done.returncode:
+            last = "\n".join(printed.splitlines()[-40:])
+            raise PageError(f"`{shown}` failed:\n{last}")
+        return printed
 
 
 def _is_source(path: Path, page: Path) -> bool:
@@ -138,30 +195,8 @@ def _is_new_enough(node: list[str]) -> bool:
     return version >= _LEAST
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str], seconds: float) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=seconds,
-        )
-    except subprocess.TimeoutExpired:
-        raise PageError(f"`{' '.join(command)}` did not end in {seconds:g} s.") from None
-    except OSError as error:
-        raise PageError(f"`{command[0]}` cannot be started: {error}") from error
-    if done.returncode:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-        raise PageError(f"`{' '.join(command)}` failed:\n{last}")
-
-
 if __name__ == "__main__":
     try:
-        print(build(check="--check" in sys.argv[1:]))
+        print(check() if "--check" in sys.argv[1:] else build())
     except PageError as error:
-        sys.exit(f"The page of the studio was not built: {error}")
+        sys.exit(f"The page of the studio: {error}")

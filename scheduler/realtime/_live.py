@@ -36,7 +36,7 @@ from ..run._preflight import TICKS, warn_of_unstable_coupling
 from ..run._simulate import choose_signals, count_ticks
 from . import _live_exit as live_exit
 from ._history import History
-from ._live_end import describe, describe_briefly
+from ._live_end import describe
 from ._live_setup import make_pace, make_recorder, open_pipes, set_first_values
 from ._live_threads import has_begun, record, run_loop
 from ._realtime_report import RealtimeReport
@@ -404,10 +404,6 @@ class LiveRun:
             if self._result is None and not self._closed:
                 return RealtimeReport(describe(self), self.plan.name)
         return self.result.realtime_report()
-
-    def brief(self) -> dict[str, Any]:
-        """Return the state of the run so far, as plain data; cheaper than `report`."""
-        return describe_briefly(self)
 
     def __enter__(self) -> Self:
         return self

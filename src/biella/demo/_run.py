@@ -213,6 +213,5 @@ _COMMANDS = (
     ("biella simulate rig.py --until 5 --set pid.kp=3 --record speed --plot", "with another gain"),
     ("biella replay run.h5 rig.py", "the real-time run again, bit for bit"),
     ("biella run-realtime rig.py --bind rig.toml --until 5", "against the clock"),
-    ("biella studio rig.py --bind rig.toml", "live in the browser, with scopes and sliders"),
     ("biella simulate crank.fmu --until 1 --plot", "the mechanism alone, falling"),
 )

@@ -16,6 +16,7 @@ from ..errors import BiellaError
 from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
+from ..scheduler.realtime._live_end import describe_briefly
 from ..scheduler.realtime._watch import Glance, choose_page, glances, read_page
 from ..scheduler.realtime.safety._rearm import request_rearm
 from ..scheduler.results._signals import Signal
@@ -42,7 +43,7 @@ class AttachedSession(AbstractRunSession):
     def __init__(self, run: LiveRun, diagram: Diagram) -> None:
         super().__init__()
         self.can = (*SEEN, "run", "pause", *TUNING, "rearm", "safe_stop")
-        if not run.brief()["devices"]:
+        if not describe_briefly(run)["devices"]:
             self.can += ("step", "factor")
         self._take_run(run, describe_diagram(diagram, run.plan))
 

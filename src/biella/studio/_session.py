@@ -29,6 +29,7 @@ from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan, read_value
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
+from ..scheduler.realtime._live_end import describe_briefly
 from ..scheduler.realtime._start import stand_ins, start_run
 from ..scheduler.run._simulate import choose_signals
 from ._mechanism import Mechanism, find_mechanisms, show_poses
@@ -193,7 +194,7 @@ class AbstractRunSession(AbstractSession):
         if now - then >= _SPEED_SECONDS:
             speed = (at - before) / (now - then)
             self._speed = (now, at, speed)
-        report, latched = run.brief(), run.latched
+        report, latched = describe_briefly(run), run.latched
         state = "running"
         if not run.running:
             state = "failed" if report["failed"] else "ended"
@@ -450,7 +451,7 @@ class LiveSession(AbstractRunSession):
         self.announce({"event": "reload"})
         if self._is_going():
             with contextlib.suppress(BiellaError):
-                self._start(self._require_run().brief()["paused"])
+                self._start(describe_briefly(self._require_run())["paused"])
         elif self.run is not None:
             self._collect()
             self.run = None

@@ -24,6 +24,7 @@ from biella.blocks import (
 from biella.blocks.authoring import ExternalInput
 from biella.errors import BiellaWarning, CouplingWarning
 from biella.scheduler.compile.diagram._subsystem import Subsystem
+from biella.scheduler.realtime._live_end import describe_briefly
 from biella.scheduler.realtime._start import start_run
 from biella.scheduler.realtime.log._replay import find_differences, replay
 from biella.scheduler.results._result import Result
@@ -562,9 +563,9 @@ def test_what_cannot_be_stepped_or_paced_says_so(monkeypatch):
 
 def test_a_brief_report():
     with start_kept() as run:
-        assert run.brief()["paused"] and run.brief()["factor"] == 1.0
+        assert describe_briefly(run)["paused"] and describe_briefly(run)["factor"] == 1.0
         run.override("pid.y", 1.0)
-        brief = run.brief()
+        brief = describe_briefly(run)
         assert brief["overridden"] == ["pid.y"] and brief["devices"] == []
         assert not brief["failed"] and brief["reason"] == ""
-    assert run.brief()["reason"] == "stopped"
+    assert describe_briefly(run)["reason"] == "stopped"

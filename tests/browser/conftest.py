@@ -14,22 +14,22 @@ from .chromium import Chromium, find_chromium
 
 RIG = """
     from biella import Diagram, Subsystem
-    from biella.blocks import Gain, Integrator, Relay, Sine, Sum, UnitDelay
+    from biella.blocks import Gain, Integrator, Sine, Sum, UnitDelay
 
     def inner():
-        s = Subsystem("loop")
+        s = Diagram("loop")
         ref = s.input("ref")
         error = s.add(Sum("+-"), "error", u1=ref)
         plant = s.add(Integrator(), "plant", u=s.add(Gain(8.0), "p", u=error))
         s.connect(plant, error["u2"])
         s.output("y", plant)
-        return s
+        return Subsystem(s)
 
     def diagram():
         d = Diagram("browser rig", step=1e-3)
         ref = d.add(Sine(frequency=2.0), "ref")
         loop = d.add(inner(), "loop", ref=ref)
-        d.add(UnitDelay(0.0), "sampled", u=loop["y"], period=0.05)
+        d.add(UnitDelay(), "sampled", u=loop["y"], period=0.05)
         push = d.input("push", default=0.5)
         d.output("pushed", d.add(Gain(1.0), "gain", u=push))
         d.output("answer", loop["y"])

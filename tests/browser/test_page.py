@@ -129,6 +129,14 @@ def test_a_clicked_wire_appears_in_the_selected_scope_and_goes_again(browser, st
 
 
 @slow
+def test_a_wire_from_a_subsystem_is_the_signal_inside(browser, studio):
+    # The first scope has it already, as the output `answer` of the diagram.
+    browser.wait(has_trace("loop.plant.y"))
+    click_wire(browser, "loop.y")
+    browser.wait(f"!({has_trace('loop.plant.y')})")
+
+
+@slow
 def test_a_clicked_block_shows_its_parameters_and_values(browser, studio):
     run(browser)
     browser.click('[data-testid=block][data-path="loop.p"] .outline')

@@ -27,7 +27,8 @@ FLAGS = [
     "--enable-unsafe-swiftshader",  # 3-D graphics without a graphics card
     "--remote-debugging-port=0",
 ]
-PATIENCE = 60.0
+PATIENCE = 30.0
+_CODES = {"Enter": 13, "Escape": 27}
 
 _PLACE = """selector => {
   const element = document.querySelector(selector);
@@ -171,6 +172,8 @@ class Chromium:
     def press(self, key, modifiers=0, text=None):
         """Press and release a key."""
         more = {"key": key, "modifiers": modifiers}
+        if key in _CODES:
+            more |= {"code": key, "windowsVirtualKeyCode": _CODES[key]}
         if text is not None or (len(key) == 1 and not modifiers):
             more["text"] = key if text is None else text
         self._call("Input.dispatchKeyEvent", type="keyDown", **more)

@@ -180,9 +180,9 @@ def test_the_keyboard_runs_pauses_searches_and_helps(browser, studio):
 
 @slow
 def test_scopes_and_pins_are_there_again_after_a_reload(browser, studio):
+    browser.click('[aria-label="Pin push"]')
     click_wire(browser, "ref.y")
     browser.wait(has_trace("ref.y"))
-    browser.click('[aria-label="Pin push"]')
     browser.open(studio.url)
     browser.wait(has_trace("ref.y"))
     browser.wait("document.querySelector('.full[data-path=push]') !== null")

@@ -196,6 +196,8 @@ export type Phase = "running" | "paused" | "ended" | "latched" | "failed" | "non
 export interface RunState {
   state: Phase;
   time: number;
+  /** Of a record: its first time. */
+  begin?: number;
   tick: number;
   factor: number | null;
   actual_factor: number | null;

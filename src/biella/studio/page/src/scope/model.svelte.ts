@@ -67,7 +67,7 @@ export class ScopeModel {
 
   readonly traces = $derived.by(() => {
     const traces: Trace[] = [];
-    for (const path of this.signals) {
+    for (const path of new Set(this.signals)) {
       const signal = session.findSignal(path);
       if (!signal) continue;
       for (let k = 0; k < signal.width; k += 1) {
@@ -137,6 +137,8 @@ export class ScopeModel {
     const wanted = this.mode === "time" ? this.width / this.span : MOST_SAMPLES / this.span;
     const rate = Math.min(Math.max(wanted, 1), 1 / session.interval);
     session.send("subscribe", { scope: this.id, signals, rate, history: 1.5 * this.span });
+    // What is held, or recorded as a whole, is asked for again with its new signals.
+    if (this.view || session.whole) this.hold(this.view);
   }
 
   take(samples: Samples): void {
@@ -154,8 +156,9 @@ export class ScopeModel {
 
   #asking = 0;
 
-  /** Stand still over some times; null follows the newest again. */
-  hold(view: View | null): void {
+  /** Stand still over some times; null follows the newest again, or shows all of a record. */
+  hold(asked: View | null): void {
+    const view = asked ?? session.whole;
     this.view = view;
     this.revision += 1;
     clearTimeout(this.#asking);

@@ -40,6 +40,11 @@ class Session {
   readonly byParameter = $derived(
     new Map([...this.parameters, ...this.inputs].map((item) => [item.path, item])),
   );
+  /** All times of a record; null while a run can go on. */
+  readonly whole = $derived.by(() => {
+    if (this.hello?.mode !== "result" || !(this.run.time > 0)) return null;
+    return { from: this.run.begin ?? 0, to: this.run.time };
+  });
   readonly isOpen = $derived(this.link.state === "open");
 
   onSamples: (samples: Samples) => void = () => {};
@@ -91,9 +96,20 @@ class Session {
     this.#noteTimer = window.setTimeout(() => (this.note = null), NOTE_SECONDS * 1000);
   }
 
-  /** The signal of a path, which may be short: `ref` for `ref.y`. */
-  findSignal(path: string): Signal | null {
-    return this.bySignal.get(path) ?? this.bySignal.get(this.aliases[path] ?? "") ?? null;
+  /** Where the wires of a picture lead to: the source of each target. */
+  readonly #sources = $derived(
+    new Map(this.diagram?.picture.wires.map((wire) => [wire.target, wire.source])),
+  );
+
+  /**
+   * The signal of a path. It may be short, `ref` for `ref.y`, or a port on the border of a
+   * subsystem, which has the signal of the wire on its other side.
+   */
+  findSignal(path: string, depth = 0): Signal | null {
+    const found = this.bySignal.get(path) ?? this.bySignal.get(this.aliases[path] ?? "");
+    if (found || depth > 32) return found ?? null;
+    const source = this.#sources.get(path) ?? this.#sources.get(path.replace(/\.y$/, ""));
+    return source === undefined || source === path ? null : this.findSignal(source, depth + 1);
   }
 
   /** Newest values of a signal; empty before the first. */
@@ -114,6 +130,7 @@ class Session {
     switch (message.event) {
       case "hello":
         this.hello = message;
+        this.inputs = this.parameters = [];
         document.title = `${message.name} – biella studio`;
         break;
       case "diagram":

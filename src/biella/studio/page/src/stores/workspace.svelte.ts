@@ -120,18 +120,21 @@ class Workspace {
 
   /** The first scopes of a file that nobody has arranged yet. */
   #begin(): void {
-    // What the diagram gives out says most; else what feeds a scope block, else the first signals.
+    // What the diagram gives out says most; else the signals of its wires.
     const wires = session.diagram?.picture.wires ?? [];
+    const frames = new Set(session.diagram?.picture.frames.map((frame) => frame.path));
     const outputs = new Set(
-      session.diagram?.picture.boxes.filter((box) => box.shape === "outport").map((box) => box.path),
+      session.diagram?.picture.boxes
+        .filter((box) => box.shape === "outport" && !frames.has(box.path.replace(/\.[^.]*$/, "")))
+        .map((box) => box.path),
     );
-    const shown = [...new Set(wires.filter((wire) => outputs.has(wire.target)).map((wire) => wire.source))]
-      .map((path) => session.findSignal(path))
-      .filter((signal) => signal !== null);
-    const wired = [...new Set(wires.map((wire) => wire.source))]
-      .map((path) => session.findSignal(path))
-      .filter((signal) => signal !== null);
-    const first = (shown.length ? shown : wired).filter((signal) => signal.width <= 3);
+    // Several wires may carry one signal.
+    const find = (sources: string[]) =>
+      [...new Set(sources.map((path) => session.findSignal(path)))].filter((signal) => signal !== null);
+    const shown = find(wires.filter((wire) => outputs.has(wire.target)).map((wire) => wire.source));
+    const wired = find(wires.map((wire) => wire.source));
+    const all = shown.length ? shown : wired.length ? wired : session.signals;
+    const first = all.filter((signal) => signal.width <= 3);
     const groups = new Map<string, string[]>();
     for (const signal of first) {
       const unit = signal.unit ?? "";

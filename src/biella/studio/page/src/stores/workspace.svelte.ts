@@ -71,7 +71,7 @@ class Workspace {
   }
 
   save(): void {
-    if (!this.#key) return;
+    // All is read before anything is decided: this runs again when what it has read changes.
     const saved: Saved = {
       scopes: this.scopes.map((scope) => scope.settings()),
       pins: this.pins,
@@ -80,7 +80,8 @@ class Workspace {
       rows: this.rows,
       showsValues: this.showsValues,
     };
-    localStorage.setItem(this.#key, JSON.stringify(saved));
+    const text = JSON.stringify(saved);
+    if (this.#key) localStorage.setItem(this.#key, text);
   }
 
   addScope(): void {

@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -78,12 +79,8 @@ def test_run_realtime_serves_itself(tmp_path):
             assert line
             address = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", line)
 
-        assert address is not None
-
-        class Server:
-            port, token = int(address.group(1)), address.group(2)
-
-        with Client(Server) as page:
+        server = SimpleNamespace(port=int(address.group(1)), token=address.group(2))
+        with Client(server) as page:
             assert page.hello["mode"] == "attached"
             page.do("subscribe", scope=1, signals=["pushed.y"], rate=100.0)
             page.do("set", path="push", value=4.0)

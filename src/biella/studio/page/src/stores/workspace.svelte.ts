@@ -134,7 +134,7 @@ class Workspace {
       [...new Set(sources.map((path) => session.findSignal(path)))].filter((signal) => signal !== null);
     const shown = find(wires.filter((wire) => outputs.has(wire.target)).map((wire) => wire.source));
     const wired = find(wires.map((wire) => wire.source));
-    const all = shown.length ? shown : wired.length ? wired : session.signals;
+    const all = shown.length ? shown : wired.length ? wired : session.signals.filter((signal) => signal.block);
     const first = all.filter((signal) => signal.width <= 3);
     const groups = new Map<string, string[]>();
     for (const signal of first) {

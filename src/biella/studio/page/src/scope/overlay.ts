@@ -29,7 +29,9 @@ export function paintLanes(painter: Painter, lanes: Lane[]): void {
       const x1 = Math.min(painter.xAt(to), left + width);
       const name = nameValue(value, lane.kind, lane.names) ?? "";
       const isLow = lane.kind === "boolean" && value === 0;
-      ctx.globalAlpha = Number.isNaN(value) ? 0.5 : isLow ? 0.07 : 0.26;
+      // Names are too long for short bands: shades tell neighbors apart.
+      const shade = lane.kind === "boolean" ? 0.3 : 0.14 + 0.13 * (Math.abs(value) % 4);
+      ctx.globalAlpha = Number.isNaN(value) ? 0.6 : isLow ? 0.07 : shade;
       ctx.fillStyle = lane.color;
       ctx.fillRect(x0, y, Math.max(x1 - x0, ratio), tall);
       ctx.globalAlpha = 1;

@@ -35,7 +35,6 @@ ELSEWHERE = {
     "src/biella/realtime.py": "test_public_api.py",
     "src/biella/results.py": "test_public_api.py",
     "src/biella/studio/_command.py": "studio/test_attached.py",
-    "src/biella/studio/page/build.py": "browser/test_page.py",
     "src/biella/udp_proxy.py": "scheduler/devices/virtual/test_udp_proxy.py",
 }
 """Modules, or whole folders, that are tested under another name, and where in tests/."""

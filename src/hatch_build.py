@@ -1,4 +1,4 @@
-"""Hatchling's build hook: compile the C engine, put it in the wheel and tag the wheel.
+"""Hatchling's build hook: compile the C engine, build the page of the studio, tag the wheel.
 
 In a checkout ``src/biella/{blocks,scheduler,fmu}`` are symbolic links. Git without
 ``core.symlinks`` (its default on Windows), and archives that a forge offers for download, have a
@@ -7,6 +7,8 @@ the folders themselves.
 """
 
 import importlib.util
+import os
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -44,8 +46,17 @@ def load_build(root: Path) -> ModuleType:
     """Load ``scheduler/engine/build.py`` alone: biella's own requirements are not installed yet."""
     linked = "scheduler" not in find_text_links(root)
     parent = root / "src" / "biella" if linked else root
-    location = parent / "scheduler" / "engine" / "build.py"
-    spec = importlib.util.spec_from_file_location("biella_build", location)
+    return load_alone("biella_build", parent / "scheduler" / "engine" / "build.py")
+
+
+def load_page_build(root: Path) -> ModuleType:
+    """Load ``src/biella/studio/page/build.py`` alone."""
+    return load_alone("biella_page_build", root / "src/biella/studio/page/build.py")
+
+
+def load_alone(name: str, location: Path) -> ModuleType:
+    """Load a module of the package without the package."""
+    spec = importlib.util.spec_from_file_location(name, location)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -70,17 +81,29 @@ def find_platform_tag() -> str:
     return next(tag for tag in platform_tags() if "linux" not in tag or tag.startswith("linux"))
 
 
+def wants_page(root: Path) -> bool:
+    """Whether the page is to be built: not if it is there, nor where the environment says no."""
+    output = root / "src/biella/studio/static"
+    return os.environ.get("BIELLA_PAGE") != "0" and not load_page_build(root).is_built(output)
+
+
 class EngineBuildHook(BuildHookInterface[Any]):
-    """Compile the engine in place, in ``src/biella``, where an editable install finds it too."""
+    """Build in place, in ``src/biella``, where an editable install finds everything too."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Ask for ziglang, a compiler of 100 MB, only on a machine that has none."""
+        """Ask for a compiler of 100 MB and a node of 60 MB only on a machine that has none."""
         if self.target_name != "wheel":
             return []
-        build = load_build(Path(self.root))
-        return [] if build.find_system_compiler() else [build.ZIG_REQUIREMENT]
+        root = Path(self.root)
+        build, page = load_build(root), load_page_build(root)
+        needed = [] if build.find_system_compiler() else [build.ZIG_REQUIREMENT]
+        # Elsewhere pip would find no wheel of node, and fail: biella works without the page.
+        has_wheel = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
+        if has_wheel and wants_page(root) and not page.has_npm():
+            needed.append(page.NODE_REQUIREMENT)
+        return needed
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
@@ -102,6 +125,9 @@ class EngineBuildHook(BuildHookInterface[Any]):
         package = gather_package(root) if text_links else root / "src" / "biella"
         build = load_build(root)
         library = build.build(package, stamps=root / "build")
+        page = self._build_page(root)
+        # Its sources are in the repository and in source archives; nothing at run time reads them.
+        excluded.append("/src/biella/studio/page")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{find_platform_tag()}"
         if version == "standard":
@@ -109,3 +135,24 @@ class EngineBuildHook(BuildHookInterface[Any]):
                 build_data["force_include"][str(package / name)] = f"biella/{name}"
             for made in (library, build.contract_path(package)):
                 build_data["force_include"][str(made)] = f"biella/{made.name}"
+            for made in page:
+                place = made.relative_to(root / "src")
+                build_data["force_include"][str(made)] = place.as_posix()
+
+    def _build_page(self, root: Path) -> list[Path]:
+        """Return the files of the page; none, with a warning, where it cannot be built."""
+        page = load_page_build(root)
+        output = root / "src/biella/studio/static"
+        try:
+            if wants_page(root):
+                page.build(output)
+        except page.PageError as error:
+            self.app.display_warning(
+                f"The page of `biella studio` was not built; all else of biella works. {error} "
+                "With npm on the path and the npm registry in reach, install again, or run "
+                "`python src/biella/studio/page/build.py` in a checkout."
+            )
+        if not page.is_built(output):
+            return []
+        files = (path for path in output.rglob("*") if path.is_file())
+        return sorted(path for path in files if not path.name.startswith("."))

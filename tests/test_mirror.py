@@ -35,6 +35,7 @@ ELSEWHERE = {
     "src/biella/devices.py": "test_public_api.py",
     "src/biella/realtime.py": "test_public_api.py",
     "src/biella/results.py": "test_public_api.py",
+    "src/biella/studio/_command.py": "studio/test_attached.py",
     "src/biella/udp_proxy.py": "scheduler/devices/virtual/test_udp_proxy.py",
 }
 """Modules, or whole folders, that are tested under another name, and where in tests/."""

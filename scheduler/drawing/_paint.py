@@ -79,7 +79,7 @@ def finish(picture: Picture, title: str | None = None) -> Picture:
 
 def paint(page: Picture, canvas: Canvas) -> None:
     """Paint a finished picture."""
-    colors = _colors(page.rates)
+    colors = rate_colors(page.rates)
     for frame in sorted(page.frames, key=lambda frame: frame.depth):
         _paint_frame(canvas, frame)
     dots = {dot.at for dot in page.dots}
@@ -117,7 +117,7 @@ def _describe_time(text: str) -> str:
     return f"{seconds / 1e-9:.6g} ns"
 
 
-def _colors(rates: Sequence[str]) -> dict[str, tuple[str, Dash]]:
+def rate_colors(rates: Sequence[str]) -> dict[str, tuple[str, Dash]]:
     """Return color and line style for each rate."""
     named = {"": _UNKNOWN, "constant": _CONSTANT, "continuous": _CONTINUOUS}
     found: dict[str, tuple[str, Dash]] = {}

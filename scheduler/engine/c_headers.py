@@ -28,6 +28,7 @@ SHARED = "BL_SHARED"
 _LONG_SCALARS: dict[tuple[str, ...], str] = {
     ("unsigned", "char"): "uint8_t",
     ("unsigned", "int"): "uint32_t",
+    ("_Atomic", "double"): "atomic_double",
 }
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

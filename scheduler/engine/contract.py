@@ -32,6 +32,7 @@ _SCALARS = {
     "char": ("c_char", "bytes"), "bool": ("c_bool", "bool"), "size_t": ("c_size_t", "int"),
     "int": ("c_int", "int"), "atomic_int": ("c_int", "int"), "atomic_llong": ("c_int64", "int"),
     "float": ("c_float", "float"), "double": ("c_double", "float"),
+    "atomic_double": ("c_double", "float"),
     **{f"{sign}int{bits}_t": (f"c_{sign}int{bits}", "int")
        for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import threading
 import time
@@ -34,12 +35,15 @@ from ..results._result import Result
 from ..run._preflight import TICKS, warn_of_unstable_coupling
 from ..run._simulate import choose_signals, count_ticks
 from . import _live_exit as live_exit
+from ._history import History
 from ._live_end import describe
 from ._live_setup import make_pace, make_recorder, open_pipes, set_first_values
 from ._live_threads import has_begun, record, run_loop
 from ._realtime_report import RealtimeReport
 from ._worker import Worker
 from .loop._pace import (
+    CLOCK_FREE,
+    CLOCK_WALL,
     ENTER_OVERRIDE,
     ENTER_RELEASE,
     ENTER_SET,
@@ -56,6 +60,7 @@ from .safety._limits import describe_latch, warn_of_python_drivers
 if TYPE_CHECKING:
     from ..binding._bind import OpenBinding
 
+_LARGEST_STEP = 1_000_000  # ticks
 _OVERRIDES = 1024  # values, as in scheduler/realtime/loop/probe.c
 
 
@@ -70,6 +75,8 @@ class LiveRun:
     ----------
     plan
         The compiled diagram.
+    history
+        The newest rows, for readers during the run; empty unless room was asked for.
     """
 
     def __init__(
@@ -86,6 +93,8 @@ class LiveRun:
         input_log: InputLog | None = None,
         ticks: int | None = None,
         slow: Mapping[str, AbstractAsynchronous] | None = None,
+        history: int = 0,
+        paused: bool = False,
     ) -> None:
         self.plan = plan
         self._options = dict(options)
@@ -118,6 +127,7 @@ class LiveRun:
 
         ports = choose_signals(plan, self._options["record"])
         self._pace = make_pace(plan, self._options, self._devices, spin)
+        self._pace.pause = int(paused)
         with ExitStack() as stack:
             self._instance = stack.enter_context(Instance(plan))
             first = set_first_values(self._instance, self._pace, parameters or {}, input_log)
@@ -127,13 +137,16 @@ class LiveRun:
             if input_log is None:
                 ahead = TICKS if self._ticks < 0 else self._ticks
                 warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
+            signals = [port.signal for port in ports]
+            self.history = History(signals, plan.step * self._options["every"], history)
             self._recorder = make_recorder(
                 self._instance,
                 self._options["out"],
-                ports,
+                signals,
                 binding,
                 compiled_with or {},
                 self._options,
+                self.history,
             )
             self._recorder.events.describe = self._instance.describe_event
             stack.callback(self._recorder.close)
@@ -261,7 +274,10 @@ class LiveRun:
             raise BiellaError(
                 f"`{port.path}` is not the output of a block and cannot be overridden."
             )
-        values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
+        try:
+            values = np.broadcast_to(np.asarray(value, dtype=np.float64), (port.width,))
+        except (TypeError, ValueError):
+            raise BiellaError(f"`{path}` expects {port.width} numbers, got {value!r}.") from None
         if not np.isfinite(values).all():
             raise BiellaError(f"`{path}` must be finite, got {value!r}.")
         total = sum(other.width for other in {**self._overridden, port.path: port}.values())
@@ -288,6 +304,41 @@ class LiveRun:
             slots = range(port.slot, port.slot + port.width)
             self._command(ENTER_RELEASE, slots, np.zeros(port.width))
             del self._overridden[port.path]
+
+    @property
+    def factor(self) -> float:
+        """Simulated seconds for each second of the wall clock; 0 is as fast as possible.
+
+        A change takes effect at the next tick: deadlines are counted anew from then on.
+        """
+        return 0.0 if self._pace.clock == CLOCK_FREE else float(self._pace.factor)
+
+    @factor.setter
+    def factor(self, value: float) -> None:
+        if not 0.0 <= value < math.inf:
+            raise BiellaError(f"factor must be 0 or more, got {value!r}.")
+        if self._pace.clock != CLOCK_WALL:
+            raise BiellaError(
+                f"the clock of the run is `{self._options['clock']}`: it has no factor."
+            )
+        if self._devices and value != 1.0:
+            raise BiellaError("a run with devices keeps real time: its factor stays 1.")
+        self._pace.factor = value
+
+    def step(self, ticks: int = 1) -> None:
+        """Let a paused run make some ticks, and pause again."""
+        if type(ticks) is not int or not 1 <= ticks <= _LARGEST_STEP:
+            raise BiellaError(
+                f"the number of ticks is a whole number from 1 to {_LARGEST_STEP}, got {ticks!r}."
+            )
+        if self._devices:
+            raise BiellaError(
+                "a run with devices cannot be stepped: they get safe values while it is paused."
+            )
+        if not self._pace.pause:
+            raise BiellaError("the run is not paused: call pause() first.")
+        with self._lock:
+            self._pace.steps = (self._pace.steps + ticks + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def pause(self) -> None:
         """Pause the simulated time at the next tick; devices receive safe values meanwhile."""

@@ -220,3 +220,33 @@ def describe(run: LiveRun) -> dict[str, Any]:
         },
         "privileges": [[grant.granted, str(grant)] for grant in run._grants],
     }
+
+
+def describe_briefly(run: LiveRun) -> dict[str, Any]:
+    """Return how the run is, as plain data, without what takes long to gather."""
+    pace = run._pace
+    return {
+        "paused": bool(pace.pause),
+        "factor": run.factor,
+        "overruns": int(pace.overruns),
+        "lateness_p99": 1e-9 * Histogram.of(pace.lateness).percentile(0.99),
+        "reason": _explain(run) if run._over.is_set() else "",
+        "failed": run._failure is not None,
+        "overridden": list(run._overridden),
+        "devices": _list_devices(run),
+    }
+
+
+def _list_devices(run: LiveRun) -> list[dict[str, Any]]:
+    with run._lock:  # they are closed after `_closed` is set
+        if run._closed:
+            return []
+        return [
+            {
+                "name": name,
+                "driver": device.entry.driver.name if device.entry.driver else "",
+                "confirmed": device.is_confirmed,
+                **device.counts,
+            }
+            for name, device in run._devices.items()
+        ]

@@ -14,11 +14,18 @@ from ...blocks.external._external_input import RECEIVED, RealTime
 from ...errors import BiellaError, name_list, suggest
 from ..compile.plan._plan import Plan, PortInfo, slots_of
 from ..engine._engine import DIAGNOSTIC_START, Instance
+from ..results._signals import Signal
 from ..results.events._captures import declare_captures
 from ..results.events._events import EVENT, list_event_sources
 from ..run._simulate import describe_run
+from ._history import History
 from .log._code_hashes import hash_code
-from .log._log_recorder import AbstractLogRecorder, Hdf5LogRecorder, MemoryLogRecorder
+from .log._log_recorder import (
+    AbstractLogRecorder,
+    Hdf5LogRecorder,
+    HistoryLogRecorder,
+    MemoryLogRecorder,
+)
 from .loop._pace import (
     CLOCK_DEVICE,
     CLOCK_FREE,
@@ -125,17 +132,24 @@ def set_first_values(
 def make_recorder(
     instance: Instance,
     out: Any,
-    ports: list[PortInfo],
+    signals: list[Signal],
     binding: OpenBinding | None,
     compiled_with: Mapping[str, Any],
     options: Mapping[str, Any],
+    history: History,
 ) -> AbstractLogRecorder:
-    """Return the recorder of rows and input log: in memory, or in the file `out`."""
+    """Return the recorder of rows and input log: in memory, or in the file `out`.
+
+    In memory the rows of `history` are enough, if there is one.
+    """
     plan, sources = instance.plan, list_event_sources(instance)
     info = describe_run(plan) | {"compiled_with": dict(compiled_with), "code": hash_code(plan)}
     if binding is not None:
         info["binding"] = binding.describe()
-    signals = [port.signal for port in ports]
+    if out is None and history.capacity:
+        return HistoryLogRecorder(
+            history, plan.aliases, info, plan=plan.data, event_sources=sources
+        )
     if out is None:
         return MemoryLogRecorder(signals, plan.aliases, info, plan=plan.data, event_sources=sources)
     triggers = declare_captures(plan)

@@ -103,6 +103,7 @@ def _drain(run: LiveRun) -> None:
     recorder.append_input_log(entries, ticks)
     if len(rows):
         rows[:, 0] = plan.start_time + rows[:, 0] * plan.step
+        run.history.take(rows)
         recorder.take(rows)
     else:
         recorder.flush_if_due()

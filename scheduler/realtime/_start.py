@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,16 +181,53 @@ def run_realtime(
         "tolerance": tolerance,
         "events": events,
     }
+    return start_run(
+        diagram,
+        given,
+        compile_options,
+        bind=bind,
+        parameters=parameters,
+        spin=spin,
+        privileges=privileges,
+        profile=profile,
+    )
+
+
+def start_run(
+    diagram: Diagram | Plan,
+    given: Mapping[str, Any],
+    compile_options: Mapping[str, Any],
+    *,
+    bind: Any = None,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    spin: float = 0.0,
+    privileges: Privileges | None = None,
+    profile: bool = False,
+    edit: Callable[[FlatDiagram], FlatDiagram] | None = None,
+    history: int = 0,
+    paused: bool = False,
+) -> LiveRun:
+    """Start a run as `run_realtime` does, with some of the options in `OPTIONS`.
+
+    Parameters
+    ----------
+    edit
+        A change of the flattened diagram before it is compiled.
+    history, paused
+        As of `LiveRun`.
+    """
+    out = given.get("out")
     if out is not None:
         find_recording_target(out, is_result_file)  # before any device is opened
     with ExitStack() as stack:
         flat = flatten(diagram) if isinstance(diagram, Diagram) else None
-        plan, binding = _prepare(diagram, flat, bind, compile_options, out)
+        flat = edit(flat) if edit is not None and flat is not None else flat
+        plan, binding = _prepare(diagram, flat, bind, dict(compile_options), out)
         if binding is not None:
             stack.enter_context(binding)
         said = binding.run if binding is not None else {}
         options = {
-            name: given[name] if given[name] is not None else said.get(name, default)
+            name: given[name] if given.get(name) is not None else said.get(name, default)
             for name, default in OPTIONS.items()
         }
         run = LiveRun(
@@ -203,6 +240,8 @@ def run_realtime(
             profile=profile,
             compiled_with={key: value for key, value in compile_options.items() if value},
             slow=_choose_slow(flat, binding),
+            history=history,
+            paused=paused,
         )
         run._keep(stack.pop_all())
     run._begin()

@@ -13,6 +13,7 @@ FILES = {
     "scheduler/engine/c_headers.py": "loaded by build.py before biella is installed",
     "scheduler/engine/contract.py": "loaded by build.py before biella is installed",
     "src/biella/demo/rig.py": "copied for the user by `biella demo`",
+    "src/biella/studio/page/build.py": "a script, loaded before biella is installed",
 }
 """Modules that are used as files, under their own names."""
 MOST = 16

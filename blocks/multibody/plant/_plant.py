@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...._deprecation import renamed_value
 from ....errors import DiagramError
@@ -85,6 +85,10 @@ class Plant(NativeBlock):
         initial: Initial | None = None,
         check: bool = True,
     ) -> None:
+        self._made_with = {
+            "inputs": list(inputs), "mode": mode, "integrator": integrator, "substeps": substeps,
+            "spectral_radius": spectral_radius, "initial": initial,
+        }  # fmt: skip
         system.validate()
         kept = read_initial(system, initial)
         if check:
@@ -137,6 +141,13 @@ class Plant(NativeBlock):
             self.input_index[name]: self.input_index[rate]
             for name, rate in tables.laws.rates.items()
         }
+
+    def with_outputs(self, outputs: Sequence[str]) -> Plant:
+        """Return the same block with more outputs after its own ones."""
+        have = [port.name for port in self.outputs]
+        more = [path for path in outputs if path not in have]
+        made: Any = self._made_with
+        return Plant(self.system, outputs=[*have, *more], check=False, **made)
 
     def describe_missing_port(self, port: str) -> str:
         """Return where to name an output or a parameter of the mechanism that is not yet a port."""

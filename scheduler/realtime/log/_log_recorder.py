@@ -19,10 +19,12 @@ from ...results._recorder import AGE, AbstractRecorder, Hdf5Recorder, MemoryReco
 from ...results._result import Result
 from ...results._signals import ResultError, Signal
 from ...results.events._events import EventSource
+from .._history import History
 from ..loop._pace import ENTRY, InputLog
 from ._log import RunLog, append_input_log
 
 _LARGEST_IN_MEMORY = 2 << 30  # bytes
+_LARGEST_BESIDE_HISTORY = 256 << 20
 _LARGEST_INPUT_LOG = 1 << 22  # entries that wait for room
 
 
@@ -152,6 +154,37 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
         input_log = np.concatenate(self._input_log) if self._input_log else np.empty(0, ENTRY)
         result.log = RunLog(self._plan, self._ticks, lambda: input_log)
         return result
+
+
+class HistoryLogRecorder(MemoryLogRecorder):
+    """Keeps the input log in memory, up to a limit, and of the rows what the history has."""
+
+    def __init__(
+        self,
+        history: History,
+        aliases: Mapping[str, str] | None = None,
+        info: Mapping[str, object] | None = None,
+        *,
+        plan: bytes,
+        limit: int = _LARGEST_BESIDE_HISTORY,
+        event_sources: Sequence[EventSource] = (),
+    ) -> None:
+        super().__init__(
+            history.signals, aliases, info, plan=plan, limit=limit, event_sources=event_sources
+        )
+        self._history = history
+
+    @property
+    def rows_kept(self) -> int:
+        return self._history.end - self._history.begin
+
+    def _append(self, rows: Rows) -> None:
+        """The run gives them to the history."""
+
+    def _close(self) -> Result:
+        _, rows = self._history.read(self._history.begin, self._history.end)
+        self._chunks = [rows.T]
+        return super()._close()
 
 
 class Hdf5LogRecorder(Hdf5Recorder, AbstractLogRecorder):

@@ -32,7 +32,10 @@ typedef struct {
     bl_watchdog *watchdog;   /* may be NULL */
     bool armed;              /* live values were sent: from then on stalls count */
     int64_t suspended;       /* see bl_clock_suspended; when the run began or was armed again */
-    double period;           /* ns between deadlines */
+    double factor;           /* see bl_pace; that of the present deadlines */
+    double period;           /* ns between deadlines; 0: there are none */
+    bool single;             /* the next tick is one that a paused run was asked for */
+    int stepped;             /* of the ticks that it was asked for, those made or void */
     int64_t origin, number;  /* deadline `number` is that of the next tick: origin + number · period */
     int64_t time;            /* when the tick began */
     int64_t scripted;        /* time according to the script */
@@ -76,10 +79,14 @@ static void note_gap(bl_run_context *c, int32_t kind, int64_t first, int64_t las
     bl_count(&p->gap_count, 1);
 }
 
+static bool has_deadlines(const bl_run_context *c) {
+    return (c->p->clock == BL_CLOCK_WALL || c->p->clock == BL_CLOCK_SCRIPT) && c->period > 0.0;
+}
+
 /* Without deadlines there is time to wait for the recorder; a canceled run waits once more for a while, so that its end is recorded. */
 static bool push(bl_run_context *c, bl_pipe *pipe, const void *record) {
     while (!bl_pipe_push(pipe, record, 1)) {
-        if (c->p->clock != BL_CLOCK_FREE) return false;
+        if (has_deadlines(c) || c->pacer) return false;
         const int64_t now = bl_clock_now();
         if (c->give_up == 0 && atomic_load_explicit(&c->p->cancel, memory_order_relaxed))
             c->give_up = now + LAST_PATIENCE;
@@ -196,7 +203,7 @@ static void write_timing(bl_run_context *c) {
     }
     for (int64_t k = 0; k < p->age_count; k++)
         set_value(c, p->ages[2 * k], bl_time(c->e) - c->e->values[p->ages[2 * k + 1]], BL_FROM_WORKER);
-    const bool keeps_time = p->clock != BL_CLOCK_FREE; /* otherwise a run that is repeated is the same */
+    const bool keeps_time = has_deadlines(c) || c->pacer; /* otherwise a run that is repeated is the same */
     set_timing(c, BL_TIMING_LATENESS, keeps_time ? 1e-9 * (double)c->lateness : 0.0);
     set_timing(c, BL_TIMING_EXECUTION, keeps_time ? 1e-9 * (double)c->execution : 0.0);
     set_timing(c, BL_TIMING_OVERRUNS, (double)p->overruns);
@@ -215,9 +222,30 @@ static int64_t deadline_of(const bl_run_context *c, int64_t number) {
     return c->origin + (int64_t)llround(fmin((double)number * c->period, 4e18));
 }
 
+/* Counts deadlines from now on where the factor was changed. */
+static void follow_factor(bl_run_context *c) {
+    const double factor = atomic_load_explicit(&c->p->factor, memory_order_relaxed);
+    if (factor == c->factor) return;
+    c->factor = factor;
+    c->period = factor > 0.0 ? c->e->step / factor * 1e9 : 0.0;
+    c->origin = read_clock(c);
+    c->number = 0;
+    c->in_a_row = 0;
+}
+
 static bool is_interrupted(const bl_run_context *c) {
     return atomic_load_explicit(&c->p->cancel, memory_order_relaxed) ||
-           atomic_load_explicit(&c->p->pause, memory_order_relaxed) || bl_is_latched(c->p);
+           atomic_load_explicit(&c->p->pause, memory_order_relaxed) || bl_is_latched(c->p) ||
+           atomic_load_explicit(&c->p->factor, memory_order_relaxed) != c->factor;
+}
+
+/* Paused, and not asked for a tick; `single` if it was. Ticks that were asked for are void when the run goes on. */
+static bool is_paused(bl_run_context *c) {
+    const bool paused = atomic_load(&c->p->pause);
+    const int asked = atomic_load(&c->p->steps);
+    if (!paused) c->stepped = asked;
+    c->single = paused && c->stepped != asked;
+    return paused && !c->single;
 }
 
 /* --- Stalls --- */
@@ -327,12 +355,13 @@ static void release_frame(bl_run_context *c) {
 }
 
 static bool wait_for_tick(bl_run_context *c) {
-    if (c->pacer) return c->held > 0 || c->kept_for >= 0 || wait_for_frame(c);
-    if (c->p->clock == BL_CLOCK_FREE) {
-        c->time = bl_clock_now();
-        return true;
-    }
-    return wait_for_deadline(c);
+    follow_factor(c);
+    if (c->single) c->stepped = (int)((unsigned)c->stepped + 1u);
+    else if (c->pacer) return c->held > 0 || c->kept_for >= 0 || wait_for_frame(c);
+    else if (has_deadlines(c)) return wait_for_deadline(c);
+    c->time = read_clock(c);
+    c->lateness = 0;
+    return true;
 }
 
 static void note_overrun(bl_run_context *c, int64_t late) {
@@ -491,7 +520,7 @@ static void end_tick(bl_run_context *c) {
     c->execution = read_clock(c) - c->time;
     bl_histogram_add(&p->execution, c->execution);
     judge_stall(c, c->execution, "took");
-    if (p->clock != BL_CLOCK_WALL && p->clock != BL_CLOCK_SCRIPT) return;
+    if (!has_deadlines(c) || c->single) return;
     bl_histogram_add(&p->lateness, c->lateness);
     choose_deadline(c);
 }
@@ -505,7 +534,7 @@ static bool stands_still(bl_run_context *c) {
         bl_run_guard_rearm(p->guard);
         atomic_store(&p->latched, BL_LATCH_NONE);
     }
-    return bl_is_latched(p) || atomic_load_explicit(&p->pause, memory_order_relaxed);
+    return bl_is_latched(p) || is_paused(c);
 }
 
 /* Pause or latch: the diagram's time stops; devices are still received from, and are sent safe values. */
@@ -541,7 +570,7 @@ static int check_pace(bl_engine *e, const bl_pace *p) {
             return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the age of a result has no slot");
     if (p->latest_first < 0 || p->latest_first > e->layout.parameters)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the newest values have no first slot");
-    if (!(p->factor > 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the time factor must be positive");
+    if (!(atomic_load(&p->factor) >= 0.0)) return bl_fail(e, BL_ERROR_ARGUMENT, -1, "the time factor is negative");
     if (p->clock < BL_CLOCK_WALL || p->clock > BL_CLOCK_SCRIPT)
         return bl_fail(e, BL_ERROR_ARGUMENT, -1, "there is no clock %d", p->clock);
     if (p->clock == BL_CLOCK_DEVICE && (p->pacer < 0 || p->pacer >= p->device_count))
@@ -554,13 +583,13 @@ static void begin_run(bl_run_context *c) {
     p->end = BL_END_NONE;
     p->lost_device = -1;
     p->why[0] = '\0';
-    c->period = c->e->step / p->factor * 1e9;
+    c->factor = -1.0; /* none yet */
     c->suspended = bl_clock_suspended();
     atomic_store(&p->latched, BL_LATCH_NONE);
     atomic_store(&p->rearm, 0);
     c->kept_for = c->row_tick = -1;
     for (int k = 0; k < 3; k++) c->last_gap[k] = -1;
-    c->origin = read_clock(c);
+    follow_factor(c);
 }
 
 static void handle_status(bl_run_context *c, int status) {
@@ -599,7 +628,7 @@ int bl_run_realtime(bl_engine *e, int64_t ticks, bl_pace *pace) {
             finish(c, BL_END_CANCEL, "%s",
                    atomic_load(&pace->signal) ? bl_signals_describe(atomic_load(&pace->signal)) : "it was stopped");
         else if (bl_is_latched(pace) && pace->ends_if_latched) end_latched(c);
-        else if (bl_is_latched(pace) || atomic_load_explicit(&pace->pause, memory_order_relaxed)) stand_still(c);
+        else if (bl_is_latched(pace) || is_paused(c)) stand_still(c);
         else if (wait_for_tick(c)) {
             status = run_tick(c);
             handle_status(c, status);

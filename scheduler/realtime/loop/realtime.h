@@ -98,14 +98,15 @@ typedef struct {
     /* Timing options. */
     int32_t clock;
     int32_t pacer;              /* number of the device, with BL_CLOCK_DEVICE */
-    double factor;              /* simulated seconds for each second of the wall clock */
-    int64_t spin;               /* ns of busy waiting before a deadline */
+    _Atomic double factor; /* simulated seconds for each second of the wall clock; 0: as fast as possible. Where another
+                              thread changes it, deadlines are counted anew from that moment */
+    int64_t spin; /* ns of busy waiting before a deadline */
     const int64_t *script_wake,
         *script_execution; /* ns from a deadline to the tick's start, and to its end: BL_CLOCK_SCRIPT */
     int64_t script_count;
-    int32_t overrun;            /* BL_OVERRUN_… */
+    int32_t overrun; /* BL_OVERRUN_… */
     int32_t device_count;
-    int64_t warmup_ticks;              /* ticks at the start whose overruns do not count */
+    int64_t warmup_ticks; /* ticks at the start whose overruns do not count */
     int64_t max_overruns, max_consecutive_overruns; /* overruns; negative: any number */
     int64_t watchdog; /* ns that a tick may take until the watchdog latches the run; 0: any */
     int64_t
@@ -134,6 +135,7 @@ typedef struct {
         *ages; /* for each worker's result: the parameter with its age, and the one with the time of its inputs, s */
     int64_t age_count;
     atomic_int cancel, pause; /* flags set by other threads: end, pause */
+    atomic_int steps; /* by one other thread: how many ticks a paused run was asked for, since it began */
     atomic_int rearm; /* by other threads: continue after the latch of that number, see `latches`; 0: none */
     atomic_int latched; /* BL_LATCH_ */
     atomic_int latches; /* how often */

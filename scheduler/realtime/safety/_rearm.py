@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import BiellaError
-from .._watch import choose_page, read_page
+from .._watch import Glance, choose_page, read_page
 
 if TYPE_CHECKING:
     from .._live import LiveRun
@@ -62,6 +62,12 @@ def rearm(options: argparse.Namespace) -> None:
     glance = read_page(page)
     if glance is None:
         raise BiellaError("the run has just ended.")
+    request_rearm(page, glance)
+    print(f"the run of {glance.name!r} (process {glance.pid}) continues")
+
+
+def request_rearm(page: Path, glance: Glance) -> None:
+    """Ask a latched run to continue, and wait until it has noticed."""
     if not glance.latched:
         raise BiellaError(f"the run of `{glance.name}` (process {glance.pid}) is not latched.")
     request = page.with_suffix(_SUFFIX)
@@ -75,4 +81,3 @@ def rearm(options: argparse.Namespace) -> None:
                 f"latched; end it with a signal."
             )
         time.sleep(0.02)
-    print(f"the run of {glance.name!r} (process {glance.pid}) continues")

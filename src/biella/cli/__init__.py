@@ -14,6 +14,7 @@ from .._deprecation import renamed_options
 from ..demo import _command as demo
 from ..errors import BiellaError, BlockError
 from ..scheduler.host import _doctor as doctor
+from ..studio import _command as studio
 from . import _diagrams as diagrams
 from . import _fmus as fmus
 from . import _mechanisms as mechanisms
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         module.add_commands(commands)
     doctor.add_command(commands)
     watching.add_command(commands)
+    studio.add_command(commands)
     mechanisms.add_commands(commands)
     run.add_commands(commands)
     sbom.add_commands(commands)

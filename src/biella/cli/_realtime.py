@@ -20,6 +20,7 @@ from ._shared import (
 
 if TYPE_CHECKING:
     from ..scheduler.compile.diagram._diagram import Diagram
+    from ..scheduler.realtime._live import LiveRun
     from ..scheduler.results._result import Result
 
 
@@ -67,6 +68,10 @@ def add_realtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bind", type=Path, metavar="RIG", help=("binding to devices and FMUs, such as rig.toml")
     )
+    parser.add_argument(
+        "--studio", type=int, nargs="?", const=0, metavar="PORT",
+        help="serve the run to the browser, see `biella studio`",
+    )  # fmt: skip
     parser.add_argument("--clock", help="wall (default), free, or device:NAME")
     parser.add_argument("--factor", type=float, help="simulated seconds per second")
     parser.add_argument(
@@ -146,48 +151,66 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
     from rich.console import Console
 
     from ..scheduler.host._privileges import Privileges
-    from ..scheduler.realtime._start import run_realtime
+    from ..scheduler.realtime._start import start_run
 
     if options.log and stream:
         raise BiellaError("--log and --out specify two HDF5 files: use one of them.")
-    run = run_realtime(
+    given = {
+        "until": options.until,
+        "clock": options.clock,
+        "factor": options.factor,
+        "record": options.record,
+        "every": options.every,
+        "out": options.log or stream,
+        "log_age": options.log_age,
+        "log_sync": options.log_sync,
+        "on_log_failure": options.on_log_failure,
+        "overrun": options.overrun,
+        "max_overruns": options.max_overruns,
+        "max_consecutive_overruns": options.max_consecutive_overruns,
+        "warmup_ticks": options.warmup_ticks,
+        "watchdog": options.watchdog,
+        "max_stall": options.max_stall,
+        "on_trip": options.on_trip,
+        "guard": options.guard,
+    }
+    more: dict[str, Any] = {}
+    if options.studio is not None:
+        from ..studio._mechanism import show_poses
+        from ..studio._session import HISTORY
+
+        given["record"] = options.record or ["*"]
+        more = {"edit": show_poses, "history": HISTORY}
+    run = start_run(
         diagram,
-        options.until,
-        clock=options.clock,
+        given,
+        {name: getattr(options, name) for name in ("step", "solver", "tolerance", "events")},
         bind=options.bind,
-        factor=options.factor,
-        record=options.record,
-        every=options.every,
-        out=options.log or stream,
-        log_age=options.log_age,
-        log_sync=options.log_sync,
-        on_log_failure=options.on_log_failure,
         parameters=dict(read_assignment(text) for text in options.set),
-        step=options.step,
-        solver=options.solver,
-        tolerance=options.tolerance,
-        events=options.events,
-        overrun=options.overrun,
-        max_overruns=options.max_overruns,
-        max_consecutive_overruns=options.max_consecutive_overruns,
-        warmup_ticks=options.warmup_ticks,
-        watchdog=options.watchdog,
-        max_stall=options.max_stall,
-        on_trip=options.on_trip,
-        guard=options.guard,
         spin=options.spin,
         privileges=Privileges.everything() if options.privileges else None,
         profile=options.profile,
+        **more,
     )
     end = "Ctrl-C" if run.until is None else f"t = {run.until:g} s, or Ctrl-C"
     complain(f"running until {end}")
     try:
-        return run.wait()
+        return _serve(run, diagram, options.studio) if more else run.wait()
     finally:
         if not options.json:
             Console().print(run.report())
         if options.log and run.result.length:
             (complain if options.json else print)(f"wrote {options.log}")
+
+
+def _serve(run: LiveRun, diagram: Diagram, port: int) -> Result:
+    """Let the browser watch and control a run until it ends."""
+    from ..studio._attached import AttachedSession
+    from ..studio._server import StudioServer
+
+    with run, StudioServer(AttachedSession(run, diagram), port) as server:
+        complain(f"studio: {server.url}")
+        return run.wait()
 
 
 def _replay(

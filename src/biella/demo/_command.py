@@ -47,6 +47,8 @@ def _demo(options: argparse.Namespace) -> None:
         return
     _print_table(rows)
     print(f"all files are in {options.folder}: open {page}")
+    rig = options.folder / "rig.py"
+    print(f"to run it live in the browser: biella studio {rig} --bind {rig.with_suffix('.toml')}")
 
 
 def _say(text: str) -> None:

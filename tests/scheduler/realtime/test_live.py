@@ -24,9 +24,12 @@ from biella.blocks import (
 from biella.blocks.authoring import ExternalInput
 from biella.errors import BiellaWarning, CouplingWarning
 from biella.scheduler.compile.diagram._subsystem import Subsystem
+from biella.scheduler.realtime._live_end import describe_briefly
+from biella.scheduler.realtime._start import start_run
+from biella.scheduler.realtime.log._replay import find_differences, replay
 from biella.scheduler.results._result import Result
 
-from .live_runs import in_a_process, loop, processes, wait_until
+from .live_runs import in_a_process, loop, processes, start_bound, wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -473,3 +476,96 @@ def test_an_override_holds_at_the_end_of_a_step_too():
         wait_until(lambda: np.asarray(run.latest("relay")) == 0.0)
         result = run.stop()
     assert len(result.events) == 0
+
+
+# --- stepped, and at another speed ---
+
+
+def start_kept(tmp_path=None, **options):
+    """A run at first paused that keeps its newest rows."""
+    given = {"out": None if tmp_path is None else tmp_path / "run.h5", "record": ["*"], **options}
+    return start_run(loop(), given, {}, history=64 << 20, paused=True)
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+def test_a_run_with_pauses_steps_factors_sets_and_overrides_replays_bit_for_bit(tmp_path, to_file):
+    with start_kept(tmp_path if to_file else None) as run:
+        run.step(3)
+        wait_until(lambda: run.tick == 3)
+        run["pid.kp"] = 3.0
+        run.step(2)
+        wait_until(lambda: run.tick == 5)
+        run.factor = 0.0
+        run.resume()
+        wait_until(lambda: run.tick > 300)
+        run.override("pid.y", 0.25)
+        wait_until(lambda: run.latest("pid.y") == 0.25)
+        run.factor = 3.0
+        before = run.tick
+        wait_until(lambda: run.tick > before + 100)
+        run.release()
+        run.pause()
+        tick = run.tick
+        run["pid.ki"] = 4.0
+        run.factor = 0.5
+        run.step(7)
+        wait_until(lambda: run.tick >= tick + 7)
+        run.resume()
+        end = run.tick + 40
+        wait_until(lambda: run.tick > end)
+        result = run.stop()
+    assert result.length == result.info["ticks"] + 1
+    assert np.array_equal(result.t, 1e-3 * np.arange(result.length))
+    assert not find_differences(result, replay(result))
+    assert {3.0, 0.25, 4.0} <= set(result.log.input_log["value"].tolist())
+    _, kept = run.history.read(0, run.history.end)
+    assert np.array_equal(kept[0], result.t)
+    assert np.array_equal(kept[run.history.columns["plant.y"]], result["plant.y"])
+
+
+def test_a_run_without_end_keeps_its_newest_rows_only():
+    row = 8 * (1 + len(loop().compile().signals) + 5)
+    options = {"until": 2.0, "clock": "free", "record": ["*"]}
+    run = start_run(loop(), options, {}, history=100 * row)
+    result = run.wait()
+    assert run.history.capacity == result.length == 100
+    assert result.t[0] == pytest.approx(1.901) and result.t[-1] == 2.0
+    expected = run_realtime(loop(), 2.0, clock="free", record=["plant"]).wait()
+    assert np.array_equal(result["plant.y"], expected["plant.y"][-100:])
+    assert not find_differences(result, replay(result, every=1))
+
+
+def test_what_cannot_be_stepped_or_paced_says_so(monkeypatch):
+    with start_kept() as run:
+        for ticks in (0, -1, 1.5, True, 10**9):
+            with pytest.raises(BiellaError, match="a whole number from 1"):
+                run.step(ticks)
+        for factor in (-1.0, np.inf, np.nan):
+            with pytest.raises(BiellaError, match="factor must be 0 or more"):
+                run.factor = factor
+        run.resume()
+        with pytest.raises(BiellaError, match=r"not paused: call pause\(\)"):
+            run.step()
+    with (
+        run_realtime(loop(), clock="free") as run,
+        pytest.raises(BiellaError, match="`free`: it has no factor"),
+    ):
+        run.factor = 2.0
+    assert run.factor == 0.0
+    run, _, _ = start_bound(monkeypatch, [], {})
+    with run:
+        with pytest.raises(BiellaError, match="keeps real time"):
+            run.factor = 2.0
+        run.pause()
+        with pytest.raises(BiellaError, match="devices cannot be stepped"):
+            run.step()
+
+
+def test_a_brief_report():
+    with start_kept() as run:
+        assert describe_briefly(run)["paused"] and describe_briefly(run)["factor"] == 1.0
+        run.override("pid.y", 1.0)
+        brief = describe_briefly(run)
+        assert brief["overridden"] == ["pid.y"] and brief["devices"] == []
+        assert not brief["failed"] and brief["reason"] == ""
+    assert describe_briefly(run)["reason"] == "stopped"

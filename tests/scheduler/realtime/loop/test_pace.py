@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biella import Diagram, simulate
-from biella.blocks import Compare, Gain, Port, Stop, Sum, UnitDelay
+from biella.blocks import Compare, Gain, Port, Stop, Sum, UnitDelay, python_block
 from biella.blocks.authoring import ExternalInput
 from biella.scheduler.engine._engine import Instance
 from biella.scheduler.engine._library import contract, library
@@ -196,7 +197,12 @@ def test_a_factor_makes_deadlines_closer():
 def test_a_bad_pace_is_refused():
     with Instance(counter().compile()) as instance:
         instance.initialize()
-        for change in ({"factor": 0.0}, {"clock": 7}, {"clock": CLOCK_DEVICE}):
+        for change in (
+            {"factor": -1.0},
+            {"factor": float("nan")},
+            {"clock": 7},
+            {"clock": CLOCK_DEVICE},
+        ):
             pace = Pace()
             for name, value in change.items():
                 setattr(pace, name, value)
@@ -666,3 +672,126 @@ def test_cancel_and_pause():
     assert pace.end == END_CANCEL
     assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG | contract.BL_SEND_AGAIN] * 3
     assert pace.clock == CLOCK_WALL
+
+
+def test_a_new_factor_counts_deadlines_from_then_on():
+    """By the script's clock: from one start, the deadlines after tick 40 would long have passed."""
+    pace = Pace()
+    pace.overrun = OVERRUN_POLICIES.index("catch_up")
+    pace.script([0] * 60, [0] * 60)
+    pace.factor = 0.5
+
+    @python_block(inputs=[Port("u")], outputs=[Port("y")])
+    def hurry(u):
+        if u == 40.0:
+            pace.factor = 8.0
+        return u
+
+    d = counter()
+    d.connect(d["total"], d.add(hurry(), name="hurry"))
+    with Instance(d.compile()) as instance:
+        instance.initialize()
+        pace.run(instance, 60)
+    assert (pace.overruns, pace.lateness.most, pace.lateness.count) == (0, 0, 60)
+
+
+def test_a_slow_factor_after_many_fast_ticks_does_not_wait_for_their_number():
+    pace = Pace()
+    pace.overrun = OVERRUN_POLICIES.index("catch_up")
+    pace.factor = 1000.0
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            while pace.done < 10_000:
+                time.sleep(1e-4)
+            pace.factor = 0.1  # 10,000 periods of it are 100 s
+            time.sleep(0.02)
+            done = pace.done
+            for _ in range(30_000):
+                if pace.done > done + 1:
+                    break
+                time.sleep(1e-3)
+            assert pace.done > done + 1
+        finally:
+            pace.cancel = 1
+            runner.join()
+
+
+def test_a_factor_changes_during_a_wait_and_back():
+    """At 1e-7 a tick of 1 ms waits for hours; nothing is late after the change."""
+    pace = Pace()
+    pace.overrun = OVERRUN_POLICIES.index("catch_up")
+    pace.factor = 1e-7
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, 300))
+        runner.start()
+        try:
+            while pace.done < 1:
+                time.sleep(1e-3)
+            time.sleep(0.05)
+            assert pace.done == 1
+            pace.factor = 0.0
+            while pace.done < 250:
+                time.sleep(1e-4)
+        finally:
+            pace.factor = 0.0
+            runner.join()
+    assert pace.done == 300 and pace.end == END_TIME
+    assert pace.overruns == 0 and pace.lateness.count < 300  # without deadlines none is late
+
+
+def test_single_steps_of_a_paused_run():
+    pace = Pace()
+    pace.pause = 1
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            time.sleep(0.05)
+            assert pace.done == 0
+            for asked in (1, 3, 1000):
+                before = pace.done
+                pace.steps += asked
+                while pace.done < before + asked:
+                    time.sleep(1e-4)
+                time.sleep(0.05)
+                assert pace.done == before + asked
+            assert pace.overruns == 0 and pace.lateness.count == 0
+        finally:
+            pace.cancel = 1
+            runner.join()
+        assert instance.tick == pace.done == 1004
+
+
+def test_steps_that_were_asked_for_are_void_when_a_run_goes_on():
+    pace = Pace()
+    pace.clock = CLOCK_FREE
+    pace.steps = 10**9  # before it is paused
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, -1))
+        runner.start()
+        try:
+            while pace.done < 100:
+                time.sleep(1e-4)
+            pace.pause = 1
+            time.sleep(0.05)
+            done = pace.done
+            time.sleep(0.05)
+            assert pace.done == done
+        finally:
+            pace.cancel = 1
+            runner.join()
+
+
+def test_the_number_of_steps_may_wrap_around():
+    pace = Pace()
+    pace.pause, pace.steps = 1, 2**31 - 1
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        pace.run(instance, 3)  # ends before it has made them all
+        assert pace.done == 3

@@ -1,0 +1,141 @@
+"""A recorded run in the studio: a result or log file, with its diagram if that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cli._load import load_diagram
+from ..errors import BiellaError
+from ..scheduler.compile._flatten import flatten
+from ..scheduler.compile.diagram._diagram import Diagram
+from ..scheduler.compile.plan._plan import Plan
+from ..scheduler.realtime._start import stand_ins
+from ..scheduler.results._result import Result
+from ._mechanism import Mechanism, find_mechanisms, show_poses
+from ._messages import Message, describe_diagram, describe_parameters, describe_signals
+from ._session import AbstractSession, View
+
+Array = NDArray[np.float64]
+
+_MOST_EVENTS = 1000
+
+
+class RecordedRows:
+    """The rows of a result, read from its file as they are asked for.
+
+    Attributes
+    ----------
+    columns
+        Of each signal, by path: the first one.
+    interval
+        Usual time between rows in s.
+    """
+
+    begin = 0
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self._times = result.t
+        self.end = result.length
+        self.columns: dict[str, int] = {}
+        self._owners: list[tuple[str, int]] = [("", 0)]
+        for path in result:
+            self.columns[path] = len(self._owners)
+            self._owners += [(path, k) for k in range(result.signals[path].width)]
+        self.interval = float(np.median(np.diff(self._times))) if self.end > 1 else 1.0
+
+    def read(self, first: int, end: int, columns: Sequence[int] | None = None) -> tuple[int, Array]:
+        """Return rows as columns, and the number of the first."""
+        end = min(end, self.end)
+        first = min(max(first, 0), end)
+        chosen = range(len(self._owners)) if columns is None else columns
+        table = np.empty((len(chosen), end - first))
+        kept: dict[str, Array] = {}
+        for row, column in enumerate(chosen):
+            path, element = self._owners[column]
+            if not path:
+                table[row] = self._times[first:end]
+                continue
+            if path not in kept:
+                kept[path] = self._result.read(path, slice(first, end)).reshape(end - first, -1)
+            table[row] = kept[path][:, element]
+        return first, table
+
+    def find(self, time: float) -> int:
+        """Return the first row at this time or later."""
+        return int(np.searchsorted(self._times, time))
+
+
+class ResultSession(AbstractSession):
+    """A recorded run.
+
+    Parameters
+    ----------
+    file
+        The result or log.
+    source
+        The Python file of the diagram: its picture has subsystems, its mechanisms move.
+    """
+
+    mode = "result"
+    is_live = False
+
+    def __init__(self, file: Path, source: Path | None = None) -> None:
+        super().__init__()
+        self._file = file
+        self._result = result = Result.from_hdf5(file)
+        if not result.length:
+            raise BiellaError(f"`{file}` has no rows.")
+        self._rows = RecordedRows(result)
+        mechanisms: list[Mechanism] = []
+        plan: Plan | None = Plan(result.log.plan, {}) if result.log is not None else None
+        picture: Diagram | Plan | None = plan
+        if source is not None:
+            diagram = load_diagram(source)
+            flat = show_poses(flatten(diagram))
+            model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
+            mechanisms = find_mechanisms(model.flat, self._rows.columns)
+            picture, plan = diagram, model
+        self._described = [
+            describe_signals(
+                list(result.signals.values()), self._rows.columns, plan, self._rows.interval
+            ),
+            {"event": "mechanisms", "list": [item.describe() for item in mechanisms]},
+            {"event": "events", "list": _list_events(result)},
+        ]
+        if plan is not None and picture is not None:
+            self._described.insert(0, describe_diagram(picture, plan))
+            self._described.append(describe_parameters(plan, {}))
+        columns = self._rows.columns
+        widths = {path: (columns[path], result.signals[path].width) for path in result}
+        self.view = View(self._rows, widths, mechanisms)
+
+    def introduce(self) -> Message:
+        info = self._result.info
+        name = str(info.get("diagram") or self._file.stem)
+        return {"name": name, "file": self._file.name, "step": self._rows.interval}
+
+    def describe(self) -> list[Message]:
+        return self._described
+
+    def state(self) -> Message:
+        times = self._result.t
+        return {
+            "event": "state",
+            "state": "ended",
+            "time": float(times[-1]),
+            "begin": float(times[0]),
+            "tick": self._rows.end - 1,
+            "reason": str(self._result.info.get("stopped") or ""),
+        }
+
+
+def _list_events(result: Result) -> list[Message]:
+    return [
+        {"time": event.time, "block": event.source, "text": event.kind}
+        for event in result.events[:_MOST_EVENTS]
+    ]

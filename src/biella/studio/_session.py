@@ -1,0 +1,563 @@
+"""What the studio shows and controls: the diagram of a file, and its run.
+
+Everything that takes long (loading, compiling, starting, stopping) is done by the main thread, in
+`LiveSession.serve`. Pages are answered from the server's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import queue
+import threading
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..cli._load import load_diagram
+from ..errors import BiellaError
+from ..scheduler.compile._flatten import flatten
+from ..scheduler.compile._model import Model
+from ..scheduler.compile.diagram._diagram import Diagram
+from ..scheduler.compile.plan._plan import Plan, read_value
+from ..scheduler.realtime._history import History
+from ..scheduler.realtime._live import LiveRun
+from ..scheduler.realtime._live_end import describe_briefly
+from ..scheduler.realtime._start import stand_ins, start_run
+from ..scheduler.run._simulate import choose_signals
+from ._mechanism import Mechanism, find_mechanisms, show_poses
+from ._messages import (
+    Message,
+    describe_diagram,
+    describe_parameters,
+    describe_problems,
+    describe_signals,
+    plain,
+)
+from ._scopes import AbstractRows
+
+HISTORY = 256 << 20
+"""Bytes of rows that are kept for scopes."""
+
+SEEN = ("subscribe", "unsubscribe", "watch", "window", "poses")
+TUNING = ("set", "override", "release")
+_BROKEN = "the file has a problem: correct it first."
+_LOOK_SECONDS = 0.25
+_SPEED_SECONDS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The rows of a run, and what is in them; another run has another view.
+
+    Attributes
+    ----------
+    rows
+        The rows.
+    signals
+        First column, and width, of each signal.
+    mechanisms
+        Those whose poses are among the signals.
+    """
+
+    rows: AbstractRows
+    signals: Mapping[str, tuple[int, int]]
+    mechanisms: Sequence[Mechanism] = ()
+
+    def find_columns(self, paths: Sequence[str]) -> list[int]:
+        """Return the columns of signals, one for each element; -1 if there is no such signal."""
+        columns: list[int] = []
+        for path in paths:
+            first, width = self.signals.get(path, (-1, 1))
+            columns += [first] if first < 0 else range(first, first + width)
+        return columns
+
+
+def view_history(history: History, mechanisms: Sequence[Mechanism] = ()) -> View:
+    """Return the view of rows in memory."""
+    widths = {item.path: (history.columns[item.path], item.width) for item in history.signals}
+    return View(history, widths, mechanisms)
+
+
+class AbstractSession(ABC):
+    """What pages see.
+
+    Attributes
+    ----------
+    announce
+        Tells all pages something; set by the server.
+    can
+        What pages may ask for.
+    view
+        The present run.
+    """
+
+    mode: str
+    can: tuple[str, ...] = SEEN
+    is_live = True
+    view: View
+
+    def __init__(self) -> None:
+        self.announce: Callable[..., None] = lambda message, key="": None
+        self._ends = threading.Event()
+
+    def serve(self) -> None:
+        """Do the work of the main thread until `end`."""
+        self._ends.wait()
+
+    def end(self) -> None:
+        """Let `serve` return."""
+        self._ends.set()
+
+    @abstractmethod
+    def introduce(self) -> Message:
+        """Return what the greeting has: name, file, mode, step, what is allowed."""
+
+    @abstractmethod
+    def describe(self) -> list[Message]:
+        """Return what a new page has to know."""
+
+    @abstractmethod
+    def state(self) -> Message:
+        """Return how the run is."""
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        """Do what a page asks for, in the server's thread."""
+        raise BiellaError(f"`{name}` is not possible here.")
+
+
+class AbstractRunSession(AbstractSession):
+    """A live run that pages see and control.
+
+    Attributes
+    ----------
+    run
+        The present run, or the last one; None before the first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run: LiveRun | None = None
+        self.view = view_history(History([], 1.0, 0))
+        self._described: list[Message] = []  # diagram, signals, mechanisms
+        self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
+        self._events: list[Message] = []
+        self._failure = ""  # of the last run
+        self._speed = (0.0, 0.0, 0.0)  # when it was measured, the run's time then, the speed
+
+    def _show(self, model: Model, history: History, picture: Message) -> None:
+        """Describe a compiled diagram, and the rows of its run, to pages."""
+        found = find_mechanisms(model.flat, history.columns)
+        mechanisms = [mechanism.describe() for mechanism in found]
+        before = self._described
+        self._described = [
+            picture,
+            describe_signals(history.signals, history.columns, model, history.interval),
+            {"event": "mechanisms", "list": mechanisms},
+        ]
+        for number, message in enumerate(self._described):
+            if not before or message != before[number]:
+                self.announce(message)
+        self.announce(describe_parameters(model, self._set))
+        self.view = view_history(history, found)
+
+    def _take_run(self, run: LiveRun, picture: Message) -> None:
+        """Let pages see another run from now on."""
+        assert isinstance(run.plan, Model)
+        self.run = run
+        self._speed = (time.monotonic(), run.time, 0.0)
+        self._show(run.plan, run.history, picture)
+
+    def _note(self, block: str, text: str) -> None:
+        """Tell pages something that has happened."""
+        event = {"time": self.run.time if self.run else 0.0, "block": block, "text": text}
+        self._events = [*self._events[-99:], event]
+        self.announce({"event": "events", "list": [event]}, f"events {time.monotonic()}")
+
+    def _note_warnings(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        for item in caught:
+            self._note("", str(item.message))
+
+    def state(self) -> Message:
+        run = self.run
+        if run is None:
+            return {"event": "state", "state": "none", "time": 0.0, "tick": 0, "reason": ""}
+        now, at = time.monotonic(), run.time
+        then, before, speed = self._speed
+        if now - then >= _SPEED_SECONDS:
+            speed = (at - before) / (now - then)
+            self._speed = (now, at, speed)
+        report, latched = describe_briefly(run), run.latched
+        state = "running"
+        if not run.running:
+            state = "failed" if report["failed"] else "ended"
+        elif latched:
+            state = "latched"
+        elif report["paused"]:
+            state = "paused"
+        names = ("factor", "overruns", "lateness_p99", "overridden", "devices")
+        return {
+            "event": "state",
+            "state": state,
+            "time": at,
+            "tick": run.tick,
+            "actual_factor": speed,
+            "reason": latched or self._failure or report["reason"],
+            "begin": self._find_begin(),
+            **{name: report[name] for name in names},
+        }
+
+    def _find_begin(self) -> float:
+        """Return the time of the oldest row."""
+        rows = self.view.rows
+        _, found = rows.read(rows.begin, rows.begin + 1, [0])
+        return float(found[0, 0]) if found.size else 0.0
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        act: Callable[[Message], Message | None] = getattr(self, f"_do_{name}")
+        return act(request)
+
+    def _is_going(self) -> bool:
+        return self.run is not None and self.run.running
+
+    def _require_run(self) -> LiveRun:
+        if self.run is None or not self.run.running:
+            raise BiellaError("nothing runs: start a run first.")
+        return self.run
+
+    def _do_run(self, request: Message) -> None:
+        self._require_run().resume()
+
+    def _do_pause(self, request: Message) -> None:
+        self._require_run().pause()
+
+    def _do_step(self, request: Message) -> None:
+        self._require_run().step(request.get("ticks", 1))
+
+    def _do_factor(self, request: Message) -> None:
+        self._require_run().factor = read_number(request, "value", math.nan)
+
+    def _do_rearm(self, request: Message) -> None:
+        self._require_run().rearm()
+
+    def _do_safe_stop(self, request: Message) -> None:
+        self._require_run()._end("stopped from the studio")
+
+    def _do_set(self, request: Message) -> None:
+        path, value = _read_path(request), _read_value(request)
+        run = self._require_run()
+        run[path] = value
+        self._note_set(run.plan, path, value)
+
+    def _note_set(self, plan: Plan, path: str, value: Any) -> None:
+        """Remember what was set, and tell all pages."""
+        _, shape = plan.find_settable(path)
+        self._set[path] = np.asarray(value, dtype=np.float64)
+        shape = () if path in plan.inputs and shape == (1,) else shape
+        message = {"event": "changed", "path": path, "value": plain(value, shape)}
+        self.announce(message, f"changed {path}")
+
+    def _do_override(self, request: Message) -> None:
+        self._require_run().override(_read_path(request), _read_value(request))
+
+    def _do_release(self, request: Message) -> None:
+        path = request.get("path")
+        self._require_run().release(None if path is None else _read_path(request))
+
+
+class LiveSession(AbstractRunSession):
+    """The diagram of a Python file, run as often as pages ask for it.
+
+    Parameters
+    ----------
+    file
+        The file.
+    bind
+        The binding of its runs to devices.
+    log
+        Where runs are recorded; by default only the newest rows are kept, in memory.
+    """
+
+    mode = "studio"
+
+    def __init__(
+        self,
+        file: Path,
+        bind: Path | None = None,
+        log: Path | None = None,
+        factor: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.file, self._bind, self._log = file, bind, log
+        self._factor = factor
+        self._diagram: Diagram | None = None
+        self._model: Model | None = None
+        self._picture: Message = {}
+        self._problems: Message = {"event": "problems", "list": []}
+        self._jobs: queue.Queue[tuple[Callable[[Message], Message | None], Message, Future[Any]]]
+        self._jobs = queue.Queue(64)
+        self._stamp: tuple[float, ...] = ()
+        self._collected = False
+        self.can = (*SEEN, "run", "pause", "restart", "stop", *TUNING)
+        self.can += ("step", "factor") if bind is None else ("rearm", "safe_stop")
+
+    # Main thread.
+
+    def load(self) -> None:
+        """Load the file; what is wrong with it becomes the problems."""
+        self._stamp = self._read_stamp()
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                diagram = load_diagram(self.file)
+                self._take_diagram(diagram)
+            self._note_warnings(caught)
+            self._problems = {"event": "problems", "list": []}
+        except BiellaError as error:
+            names = [path for path in self._model_paths()]
+            self._problems = describe_problems(error, names)
+        self.announce(self._problems)
+
+    def _take_diagram(self, diagram: Diagram) -> None:
+        flat = show_poses(flatten(diagram))
+        model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
+        ports = choose_signals(model, ["*"])
+        history = History([port.signal for port in ports], model.step, 0)
+        picture = describe_diagram(diagram, model)
+        self._keep_settings(model)
+        self._diagram, self._model, self._picture = diagram, model, picture
+        if not self._is_kept():
+            self._show(model, history, picture)
+
+    def _is_kept(self) -> bool:
+        """Return whether the present run goes on when the file is saved: one with devices does."""
+        return self._bind is not None and self._is_going()
+
+    def _keep_settings(self, model: Model) -> None:
+        """Forget what pages have set where the file has another value now."""
+        before = self._model
+        kept = {}
+        for path, value in self._set.items():
+            try:
+                where, _ = model.find_settable(path)
+                default = model.first_values[where]
+                place, _ = before.find_settable(path) if before else (where, ())
+                old = before.first_values[place] if before else default
+                if np.array_equal(default, old, equal_nan=True):
+                    kept[path] = value
+            except BiellaError:
+                continue
+        self._set = kept
+
+    def _model_paths(self) -> list[str]:
+        return [block.path for block in self._model.blocks] if self._model else []
+
+    def _start(self, paused: bool) -> None:
+        if self._diagram is None:
+            raise BiellaError(_BROKEN)
+        self._end_run()
+        self._failure = ""
+        # As fast as possible is not an option of a run, but a change of one.
+        given = {"record": ["*"], "out": self._log, "factor": self._factor or None}
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                run = start_run(
+                    self._diagram,
+                    given,
+                    {},
+                    bind=self._bind,
+                    parameters=self._set,
+                    edit=show_poses,
+                    history=HISTORY,
+                    paused=paused,
+                )
+                if self._factor == 0.0:
+                    run.factor = 0.0
+        except BiellaError as error:
+            self._problems = describe_problems(error, self._model_paths())
+            self.announce(self._problems)
+            raise
+        self._note_warnings(caught)
+        self._take_run(run, self._picture)
+        self._collected = False
+
+    def _end_run(self) -> None:
+        if self.run is not None:
+            self.run._end("stopped from the studio")
+            self._collect()
+
+    def _collect(self) -> None:
+        """Wait for the end of the run, and note what it has to say."""
+        if self.run is None or self._collected:
+            return
+        self._collected = True
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                self.run.wait()
+            except BiellaError as error:
+                self._failure = str(error)
+                self._note(getattr(error, "path", "") or "", str(error))
+        self._note_warnings(caught)
+
+    def serve(self) -> None:
+        """Do what pages ask for, and look at the file, until `end`."""
+        try:
+            while not self._ends.is_set():
+                self._work()
+                if self.run is not None and not self.run.running:
+                    self._collect()
+                if self._read_stamp() != self._stamp:
+                    self._reload()
+        finally:
+            self._end_run()
+
+    def _work(self) -> None:
+        try:
+            job, request, future = self._jobs.get(timeout=_LOOK_SECONDS)
+        except queue.Empty:
+            return
+        try:
+            future.set_result(job(request))
+        except BiellaError as error:
+            future.set_exception(error)
+        except BaseException as error:
+            future.set_exception(BiellaError(f"{type(error).__name__}: {error}"))
+            raise
+
+    def _read_stamp(self) -> tuple[float, ...]:
+        with contextlib.suppress(OSError):
+            about = self.file.stat()
+            return about.st_mtime_ns, about.st_size, about.st_ino
+        return ()
+
+    def _reload(self) -> None:
+        """Read the saved file; a run without devices begins again with it."""
+        before = self._model
+        self.load()
+        if self._model is before:
+            return
+        if self._is_kept():
+            self._note("", "the file was saved: the run with devices uses it after a restart.")
+            return
+        self.announce({"event": "reload"})
+        if self._is_going():
+            with contextlib.suppress(BiellaError):
+                self._start(describe_briefly(self._require_run())["paused"])
+        elif self.run is not None:
+            self._collect()
+            self.run = None
+
+    # Any thread.
+
+    def introduce(self) -> Message:
+        model = self._model
+        return {
+            "name": model.name if model else self.file.stem,
+            "file": self.file.name,
+            "step": model.step if model else None,
+        }
+
+    def describe(self) -> list[Message]:
+        messages = [*self._described]
+        if self._model is not None:
+            messages.append(describe_parameters(self._model, self._set))
+        return [*messages, self._problems, {"event": "events", "list": self._events}]
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
+        if name == "run" and self._is_going():
+            return super().act(name, request)
+        job = {"run": self._start_going, "restart": self._start_going, "stop": self._stop}.get(name)
+        if name == "step" and not self._is_going():
+            job = self._start_stepping
+        if job is None:
+            return super().act(name, request)
+        if name != "step" and self._is_going():
+            self._require_run()._end("stopped from the studio")
+        future: Future[Message] = Future()
+        try:
+            self._jobs.put_nowait((job, request, future))
+        except queue.Full:
+            raise BiellaError("too many requests at once.") from None
+        return future
+
+    def _start_going(self, request: Message) -> None:
+        self._start(False)
+
+    def _start_stepping(self, request: Message) -> None:
+        self._start(True)
+        self._do_step(request)
+
+    def _stop(self, request: Message) -> None:
+        self._collect()
+
+    def _do_factor(self, request: Message) -> None:
+        value = read_number(request, "value", math.nan)
+        if self._is_going():
+            self._require_run().factor = value
+        elif value < 0.0:
+            raise BiellaError(f"factor must be 0 or more, got {value!r}.")
+        self._factor = value
+
+    def _do_set(self, request: Message) -> None:
+        if self._is_going():
+            super()._do_set(request)
+            return
+        if self._model is None:
+            raise BiellaError(_BROKEN)
+        path, value = _read_path(request), _read_value(request)
+        where, shape = self._model.find_settable(path)
+        value = read_value(path, value, shape, self._model.first_values[where])
+        self._note_set(self._model, path, value.reshape(shape))
+
+
+_WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
+
+
+def read_number(request: Message, name: str, default: float) -> float:
+    """Return a finite number of a request."""
+    value = request.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BiellaError(f"`{name}` is a number, got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BiellaError(f"`{name}` is a finite number, got {value!r}.")
+    return number
+
+
+def _read_path(request: Message) -> str:
+    path = request.get("path")
+    if not isinstance(path, str):
+        raise BiellaError(f"`path` is a text, got {path!r}.")
+    return path
+
+
+def _read_value(request: Message) -> Any:
+    """Return numbers; the infinite ones are words in JSON."""
+
+    def read(value: Any, depth: int) -> Any:
+        if isinstance(value, list) and depth < 4:
+            return [read(item, depth + 1) for item in value]
+        if isinstance(value, str) and value in _WORDS:
+            return _WORDS[value]
+        if isinstance(value, bool | int | float):
+            try:
+                return float(value)
+            except OverflowError:
+                pass
+        raise BiellaError(f"`value` is a number or a list of numbers, got {value!r}.")
+
+    if "value" not in request:
+        raise BiellaError("`value` is missing.")
+    return read(request["value"], 0)

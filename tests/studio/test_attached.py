@@ -1,0 +1,92 @@
+"""Runs that the studio has not started: of this process, and of another one."""
+
+import re
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from biella import BiellaError
+from biella.cli import load_diagram
+from biella.scheduler.realtime._start import start_run
+from biella.studio._attached import AttachedSession, WatchedSession
+
+from .client import Client, serving, write_rig
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def test_a_run_that_a_program_has_started(tmp_path):
+    diagram = load_diagram(write_rig(tmp_path))
+    run = start_run(diagram, {"record": ["*"]}, {}, history=1 << 20)
+    with run, serving(AttachedSession(run, diagram)) as server, Client(server) as page:
+        assert page.hello["mode"] == "attached"
+        assert {"restart", "stop"}.isdisjoint(page.hello["can"])
+        page.do("set", path="p.k", value=2.0)
+        assert run["p.k"] == 2.0
+        page.do("pause")
+        page.wait_state("paused")
+        page.do("safe_stop")
+        assert page.wait_state("ended")["reason"] == "stopped from the studio"
+        assert "nothing runs" in page.refused("run")
+    assert run.result.length
+
+
+def test_a_run_of_another_process_is_watched_and_stopped(tmp_path):
+    file = write_rig(tmp_path)
+    with pytest.raises(BiellaError, match="no live run of yours"):
+        WatchedSession()
+    command = [sys.executable, "-m", "biella", "run-realtime", str(file), "--out", "x.h5"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None and "running until" in process.stderr.readline()
+        session = None
+        while session is None:
+            try:
+                session = WatchedSession()
+            except BiellaError:
+                assert process.poll() is None
+        with serving(session) as server, Client(server) as page:
+            page.do("subscribe", scope=1, signals=["plant.y"], rate=10.0, history=10.0)
+            page.wait(lambda: len(page.samples(1)) > 3)
+            assert page.hello["can"][-2:] == ["rearm", "safe_stop"]
+            assert "not latched" in page.refused("rearm")
+            assert "`do` is one of" in page.refused("set", path="p.k", value=1.0)
+            page.do("safe_stop")
+            page.wait_state("ended")
+        assert process.wait(60) is not None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_run_realtime_serves_itself(tmp_path):
+    command = [sys.executable, "-m", "biella", "run-realtime", "rig.py", "--studio"]
+    write_rig(tmp_path)
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        address = None
+        while address is None:
+            line = process.stderr.readline()
+            assert line
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)", line)
+
+        server = SimpleNamespace(port=int(address.group(1)), token=address.group(2))
+        with Client(server) as page:
+            assert page.hello["mode"] == "attached"
+            page.do("subscribe", scope=1, signals=["pushed.y"], rate=100.0)
+            page.do("set", path="push", value=4.0)
+            page.wait(lambda: len(page.samples(1)) and page.samples(1)[-1, 2] == 4.0)
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,220 @@
+"""The session of a file: what pages do reaches the run, enters its log, and survives a reload."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from biella import BiellaError, replay
+from biella.results import Result
+from biella.scheduler.realtime.log._replay import find_differences
+
+from .client import RIG, Client, open_studio, write_rig
+
+pytestmark = pytest.mark.engine
+
+
+def save(file, text):
+    """Save another text under the name of a file, at another time."""
+    write_rig(file.parent, text)
+    now = time.time_ns() + 10**9
+    os.utime(file, ns=(now, now))
+
+
+def test_a_slider_moves_a_signal(tmp_path):
+    with open_studio(write_rig(tmp_path)) as (_, _, page):
+        assert page.hello["mode"] == "studio" and page.hello["name"] == "loop"
+        page.do("subscribe", scope=1, signals=["pushed.y"], rate=1000.0, history=10.0)
+        page.do("run")
+        page.wait(lambda: len(page.samples(1)))
+        page.do("set", path="push", value=3.5)
+        page.do("set", path="pushed.k", value=2.0)
+        page.wait(lambda: page.samples(1)[-1, 2] == 7.0)
+        assert page.changes == [("push", 3.5), ("pushed.k", 2.0)]
+        assert page.samples(1)[0].tolist() == [0.0, 0.5, 0.5]
+        page.do("override", path="pushed.y", value=-1.0)
+        page.wait(lambda: page.samples(1)[-1, 1] == -1.0)
+        assert page.wait_state("running")["overridden"] == ["pushed.y"]
+        page.do("release")
+        page.wait(lambda: page.samples(1)[-1, 1] == 7.0)
+
+
+def test_what_was_set_before_a_run_and_during_it_holds_after_a_restart(tmp_path):
+    with open_studio(write_rig(tmp_path)) as (session, _, page):
+        assert page.wait_state("none")["tick"] == 0
+        page.do("set", path="p.k", value=3.0)
+        page.do("run")
+        assert session.run["p.k"] == 3.0
+        page.do("set", path="push", value=9.0)
+        page.do("restart")
+        page.wait_state("running")
+        assert session.run["p.k"] == 3.0 and session.run["push"] == 9.0
+        page.do("stop")
+        assert page.wait_state("ended")["reason"] == "stopped from the studio"
+        page.wait(lambda: page.events["parameters"])
+        said = {item["path"]: item for item in page.events["parameters"]["list"]}
+        assert (said["p.k"]["value"], said["p.k"]["default"]) == (3.0, 8.0)
+
+
+def test_pause_step_and_speed(tmp_path):
+    with open_studio(write_rig(tmp_path)) as (session, _, page):
+        page.do("subscribe", scope=1, signals=["ref.y"], rate=1000.0)
+        page.do("step", ticks=3)  # starts a paused run
+        page.wait(lambda: session.run.tick == 3)
+        assert page.wait_state("paused")["tick"] == 3
+        page.wait(lambda: len(page.samples(1)) == 3)  # the row of tick 3 comes when it is computed
+        page.do("factor", value=0)
+        page.do("run")
+        page.wait(lambda: session.run.time > 5.0)
+        assert page.wait_state("running")["factor"] == 0.0
+        page.do("pause")
+        tick = page.wait_state("paused")["tick"]
+        page.do("step")
+        page.wait(lambda: session.run.tick == tick + 1)
+        page.do("factor", value=2.5)
+        assert page.wait_state("paused")["factor"] == 2.5
+        times = page.samples(1)[:, 0]
+        assert (np.diff(times) > 0.0).all()
+
+
+def test_a_session_is_replayed_bit_for_bit(tmp_path):
+    log = tmp_path / "session.h5"
+    with open_studio(write_rig(tmp_path), log=log) as (session, _, page):
+        page.do("run")
+        page.do("set", path="p.k", value=2.5)
+        page.do("pause")
+        page.do("step", ticks=20)
+        page.do("set", path="push", value=-4.0)
+        page.do("override", path="drive.y", value=0.125)
+        page.do("factor", value=5.0)
+        page.do("run")
+        tick = session.run.tick
+        page.wait(lambda: session.run.tick > tick + 100)
+        page.do("factor", value=0.0)
+        page.do("release", path="drive.y")
+        tick = session.run.tick
+        page.wait(lambda: session.run.tick > tick + 100)
+        page.do("stop")
+    recorded = Result.from_hdf5(log)
+    assert recorded.log is not None
+    assert {2.5, -4.0, 0.125} <= set(recorded.log.input_log["value"].tolist())
+    assert recorded["pushed"][-1] == -4.0 and 0.125 in recorded["drive"]
+    assert not find_differences(recorded, replay(recorded))
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        ({"do": "set", "path": "p.q", "value": 1}, "no parameter or input `p.q`.*did you mean"),
+        ({"do": "set", "path": "p.k", "value": "x"}, "`value` is a number"),
+        ({"do": "set", "path": "p.k", "value": [1, 2]}, "expects one number"),
+        ({"do": "set", "path": "p.k", "value": "NaN"}, "`value` is a number"),
+        ({"do": "set", "path": "p.k", "value": "Infinity"}, "must be finite"),
+        ({"do": "set", "path": "plant.initial", "value": 1}, "fixed after the start"),
+        ({"do": "set", "path": 3, "value": 1}, "`path` is a text"),
+        ({"do": "set", "path": "p.k"}, "`value` is missing"),
+        ({"do": "override", "path": "p.y", "value": [1, 2, 3]}, "expects 1 numbers"),
+        ({"do": "release", "path": "p.y"}, "not overridden"),
+        ({"do": "factor", "value": -1}, "factor must be 0 or more"),
+        ({"do": "factor", "value": True}, "`value` is a number"),
+        ({"do": "step", "ticks": 1}, "not paused"),
+        ({"do": "rearm"}, "`do` is one of"),
+        ({"do": "safe_stop"}, "`do` is one of"),
+    ],
+)
+def test_what_cannot_be_done_says_why(studio, request_, text):
+    _, _, page = studio
+    request = dict(request_)
+    error = page.refused(request.pop("do"), **request)
+    with pytest.raises(BiellaError, match=f"(?i){text}"):
+        raise BiellaError(error)
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    with open_studio(write_rig(tmp_path_factory.mktemp("rig"))) as (session, server, page):
+        page.do("run")
+        yield session, server, page
+
+
+def test_two_pages_see_each_other(studio):
+    _, server, page = studio
+    with Client(server) as other:
+        other.do("set", path="p.k", value=5.0)
+        page.wait(lambda: ("p.k", 5.0) in page.changes)
+        other.wait(lambda: ("p.k", 5.0) in other.changes)
+        other.do("pause")
+        page.wait_state("paused")
+    page.do("run")
+    page.wait_state("running")
+    with Client(server) as third:  # comes later, and knows it
+        third.wait(lambda: "parameters" in third.events)
+        values = {item["path"]: item["value"] for item in third.events["parameters"]["list"]}
+        assert values["p.k"] == 5.0
+
+
+def test_a_saved_file_is_loaded_again_and_one_with_an_error_leaves_the_run_alone(tmp_path):
+    file = write_rig(tmp_path)
+    with open_studio(file) as (session, _, page):
+        page.do("set", path="p.k", value=3.0)
+        page.do("set", path="push", value=2.0)
+        page.do("run")
+        run = session.run
+        save(file, RIG.replace("error = d.add", "error = d.ad"))
+        problem = page.wait(lambda: page.events["problems"]["list"])[0]
+        assert "`add`" in problem["text"] and "line 8" in problem["text"]
+        save(file, RIG.replace('"+-"', '"+-+"'))
+        problem = page.wait(
+            lambda: page.events["problems"]["list"][0]["where"] and page.events["problems"]
+        )["list"][0]
+        assert problem["where"] == ["error"] and problem["severity"] == "error"
+        assert session.run is run and run.running
+        save(file, RIG.replace("Gain(8.0)", "Gain(6.0)").replace('"pushed"', '"shifted"'))
+        page.wait(lambda: page.events["problems"]["list"] == [] and "reload" in page.events)
+        page.wait(lambda: session.run is not run and page.wait_state("running"))
+        assert not run.running
+        signals = [item["path"] for item in page.events["signals"]["list"]]
+        assert "shifted.y" in signals and "pushed.y" not in signals
+        assert session.run["p.k"] == 6.0, "the file has another value now"
+        assert session.run["push"] == 2.0, "the file has not changed it"
+
+
+def test_a_file_that_never_worked_is_explained_and_can_be_corrected(tmp_path):
+    file = write_rig(tmp_path, "import nothing_like_it")
+    with open_studio(file) as (_, _, page):
+        page.wait(lambda: page.events.get("problems", {}).get("list"))
+        assert "nothing_like_it" in page.events["problems"]["list"][0]["text"]
+        assert "correct it first" in page.refused("run")
+        assert "correct it first" in page.refused("set", path="p.k", value=1.0)
+        save(file, RIG)
+        page.wait(lambda: page.events["problems"]["list"] == [])
+        page.do("run")
+        page.wait_state("running")
+        assert page.events["diagram"]["name"] == "loop"
+
+
+def test_a_run_that_fails_says_so_and_can_be_started_again(tmp_path):
+    text = RIG.replace(
+        "return d",
+        """from biella.blocks import Port, python_block
+
+        @python_block(inputs=[Port("u")], outputs=[Port("y")])
+        def fragile(u):
+            if u > 5.0:
+                raise RuntimeError("too much")
+            return u
+
+        d.connect(push, d.add(fragile(), "fragile"))
+        return d""",
+    )
+    with open_studio(write_rig(tmp_path, text)) as (_, _, page):
+        page.do("run")
+        page.do("set", path="push", value=6.0)
+        state = page.wait_state("failed")
+        page.wait(lambda: "too much" in page.wait_state("failed")["reason"])
+        assert state["tick"] >= 0
+        page.wait(lambda: any("too much" in e["text"] for e in page.events["events"]["list"]))
+        page.do("set", path="push", value=1.0)
+        page.do("run")
+        page.wait_state("running")

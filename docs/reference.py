@@ -83,7 +83,7 @@ PARTS: list[Any] = [
 """What the above refers to: described after it, without members, under the path of its import."""
 BY_HAND = {
     "api.md", "blocks.md", "command_line.md", "fmi_support.md", "platforms.md",
-    "studio_protocol.md", "versioning.md",
+    "frame.md", "studio_protocol.md", "versioning.md",
 }  # fmt: skip
 """Pages of docs/reference/ that this does not write."""
 CONTRACT = DOCS.parent / "tests" / "blocks" / "test_contract.py"

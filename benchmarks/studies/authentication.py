@@ -1,4 +1,4 @@
-"""What authenticated frames cost, and what hostile ones do: the figures of docs/guides/frame.md.
+"""What authenticated frames cost, and what hostile ones do: the figures of docs/reference/frame.md.
 
 ``python -m benchmarks.studies.authentication`` prints all; ``--only host``, ``board`` or ``flood``
 a part. ``flood --seconds 5 --turns 5``: runs with and without 50,000 hostile datagrams per second,

@@ -26,7 +26,7 @@
  *
  * Options, before the include:  BIELLA_DOUBLE 1        values are double, where that has 64 bits, and sent as float64
  *                               BIELLA_CRC_TABLE 1     128 bytes of table (in flash on AVR) for a faster CRC
- *                               BIELLA_AUTH 1          frames are authenticated (docs/guides/frame.md): only who has the key
+ *                               BIELLA_AUTH 1          frames are authenticated (docs/reference/frame.md): only who has the key
  *                                                      commands this board, and no recorded frame is accepted again
  * With BIELLA_AUTH, call biella_set_key() after biella_init(): before, no frame is accepted. biella_feed() then also gives
  * BIELLA_REPLY, for a message of the handshake: encode and send as if a frame had come, but compute nothing. The end of a

@@ -17,7 +17,7 @@ enum {
 /* Whether a frame replaces those that wait: safe values, unless those that wait are safe values, too. */
 static inline bool bl_is_urgent(int flags) { return (flags & BL_SEND_SAFE) && !(flags & BL_SEND_AGAIN); }
 
-/* scheduler/devices/wire/serial.c: binary frames (docs/guides/frame.md) on a serial port, any `baud`. At most 255 values each way. */
+/* scheduler/devices/wire/serial.c: binary frames (docs/reference/frame.md) on a serial port, any `baud`. At most 255 values each way. */
 BL_API bl_device *bl_serial_open(const char *name, const char *port, int32_t baud, int32_t in_count, int32_t out_count,
                                  int32_t flags, char *message, size_t message_size);
 /* scheduler/devices/wire/text.c: lines of numbers on a serial port. */

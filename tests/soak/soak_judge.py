@@ -365,7 +365,7 @@ class Account:
 
 
 def account(frames: Array, session: int) -> Account:
-    """Apply the rules of docs/guides/frame.md to all that came."""
+    """Apply the rules of docs/reference/frame.md to all that came."""
     a = Account()
     heard = restarted = False
     sequence = echo = 0

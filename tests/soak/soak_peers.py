@@ -6,7 +6,7 @@
 
 Each takes orders as lines on its standard input, such as ``mute``, and writes one `WIRE` record for
 each frame that it sees, at once, so that one who is killed has told all that he did. The frames are
-made by the tests' peer, which was written from docs/guides/frame.md and shares no code with the
+made by the tests' peer, which was written from docs/reference/frame.md and shares no code with the
 engine.
 """
 

@@ -1,4 +1,4 @@
-/* Wire frames of devices: version 1, with a CRC, and version 2, authenticated: docs/guides/frame.md. Pure functions on bytes. */
+/* Wire frames of devices: version 1, with a CRC, and version 2, authenticated: docs/reference/frame.md. Pure functions on bytes. */
 #ifndef BIELLA_FRAME_H
 #define BIELLA_FRAME_H
 

@@ -1,4 +1,4 @@
-/* The handshake of authenticated frames: how two sides that share a key get the keys of a session (docs/guides/frame.md).
+/* The handshake of authenticated frames: how two sides that share a key get the keys of a session (docs/reference/frame.md).
  *
  * All of it is bytes in, bytes out, without waiting: a hello is taken where a frame is, and the reply is written when the
  * driver sends next. */

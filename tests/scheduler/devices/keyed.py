@@ -1,4 +1,4 @@
-"""Both sides of authenticated frames, written from docs/guides/frame.md with hashlib alone."""
+"""Both sides of authenticated frames, written from docs/reference/frame.md with hashlib alone."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_fixed_bytes_that_nobody_takes(name):
 
 
 def test_the_page_shows_the_example():
-    page = (Path(__file__).parents[4] / "docs" / "guides" / "frame.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "frame.md").read_text()
     data = bytes.fromhex(FRAMES["example"]["bytes"])
     rows = re.findall(r"^\| ((?:`[0-9a-f ]+` ?)+)\|", page, re.MULTILINE)
     assert bytes.fromhex("".join(rows).replace("`", "")) == data

@@ -24,7 +24,7 @@ _HEAD = struct.Struct("<BBBBHHII")
 
 
 class Board:
-    """Answers every frame, as docs/guides/frame.md says; `seen` has time, value and flags."""
+    """Answers every frame, as docs/reference/frame.md says; `seen` has time, value and flags."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

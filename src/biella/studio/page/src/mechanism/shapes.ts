@@ -129,7 +129,8 @@ export function makeJoint(joint: Joint, extent: number, inks: Inks): THREE.Objec
   const group = new THREE.Group();
   group.position.copy(vector(joint.p_i));
   if (/prismatic|slide|cylindrical|translat/.test(joint.kind) && joint.body_i < 0) {
-    const rail = new THREE.CylinderGeometry(0.22 * radius, 0.22 * radius, 1.2 * extent, 12);
+    // Long, because how far the body slides is not known.
+    const rail = new THREE.CylinderGeometry(0.22 * radius, 0.22 * radius, 8 * extent, 12);
     group.add(align(solid(rail, inks.soft, inks, false), axis));
   } else if (/revolute|hinge|universal|cylindrical/.test(joint.kind)) {
     const pin = new THREE.CylinderGeometry(radius, radius, 3.4 * THICK * extent, 28);

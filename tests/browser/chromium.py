@@ -75,7 +75,7 @@ class Chromium:
         except BaseException:
             self._stack.close()
             self._process.kill()
-            self._process.wait()
+            self._process.wait(20)
             raise
 
     def _connect(self, port_file):
@@ -102,7 +102,7 @@ class Chromium:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(20)
 
     def resize(self, width, height, mobile=False):
         """Set the size of the page in CSS pixels."""

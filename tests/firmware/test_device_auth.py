@@ -234,5 +234,5 @@ def test_it_compiles_clean(tmp_path, language, standard):
     )
     include = f"-I{ROOT / 'examples' / 'firmware'}"
     command = [CC, "-x", language, f"-std={standard}", *STRICT, include, "-fsyntax-only", source]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -182,7 +182,7 @@ def test_two_builds_give_the_same_bytes(checkout, tmp_path):
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         command += ["--no-build-isolation", "--wheel-dir", str(tmp_path / zone), str(folder)]
         environment = {**os.environ, "TZ": zone, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        subprocess.run(command, env=environment, check=True, umask=umask)
+        subprocess.run(command, env=environment, check=True, umask=umask, timeout=1200)
         [wheel] = (tmp_path / zone).glob("*.whl")
         found.append(wheel)
     first, second = (zipfile.ZipFile(wheel) for wheel in found)

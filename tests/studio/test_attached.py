@@ -64,7 +64,7 @@ def test_a_run_of_another_process_is_watched_and_stopped(tmp_path):
         assert process.wait(60) is not None
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=60)
 
 
 def test_run_realtime_serves_itself(tmp_path):
@@ -89,4 +89,4 @@ def test_run_realtime_serves_itself(tmp_path):
         assert process.wait(60) == 0
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=60)

@@ -203,7 +203,9 @@ def test_the_engine_is_hardened():
     if shutil.which("readelf") is None:
         pytest.skip("needs readelf")
     command = ["readelf", "--wide", "--dynamic", "--segments", str(library_path())]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=240
+    ).stdout.splitlines()
     assert any("BIND_NOW" in line or "NOW" in line.split()[-1:] for line in lines)
     assert any("GNU_RELRO" in line for line in lines)
     [stack] = [line for line in lines if "GNU_STACK" in line]

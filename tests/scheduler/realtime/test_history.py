@@ -80,5 +80,5 @@ def test_readers_see_whole_rows_while_they_are_written():
         count = found.shape[1]
         assert np.array_equal(found.T, rows(first, first + count, 5))
         seen += count
-    writer.join()
+    writer.join(60)
     assert seen

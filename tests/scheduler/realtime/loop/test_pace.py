@@ -716,7 +716,7 @@ def test_a_slow_factor_after_many_fast_ticks_does_not_wait_for_their_number():
             assert pace.done > done + 1
         finally:
             pace.cancel = 1
-            runner.join()
+            runner.join(60)
 
 
 def test_a_factor_changes_during_a_wait_and_back():
@@ -738,7 +738,7 @@ def test_a_factor_changes_during_a_wait_and_back():
                 time.sleep(1e-4)
         finally:
             pace.factor = 0.0
-            runner.join()
+            runner.join(60)
     assert pace.done == 300 and pace.end == END_TIME
     assert pace.overruns == 0 and pace.lateness.count < 300  # without deadlines none is late
 
@@ -763,7 +763,7 @@ def test_single_steps_of_a_paused_run():
             assert pace.overruns == 0 and pace.lateness.count == 0
         finally:
             pace.cancel = 1
-            runner.join()
+            runner.join(60)
         assert instance.tick == pace.done == 1004
 
 
@@ -785,7 +785,7 @@ def test_steps_that_were_asked_for_are_void_when_a_run_goes_on():
             assert pace.done == done
         finally:
             pace.cancel = 1
-            runner.join()
+            runner.join(60)
 
 
 def test_the_number_of_steps_may_wrap_around():

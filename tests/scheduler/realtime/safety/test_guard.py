@@ -206,7 +206,7 @@ def test_the_guard_of_a_killed_run_has_the_keys_of_its_session(keyed_board):
     process = start(keyed_board, ", guard=True", key="env:RIG_KEY")
     process.kill()
     wait_until(lambda: keyed_board.is_safe)
-    process.communicate()
+    process.communicate(timeout=60)
     assert keyed_board.refused == 0, "all of it was authenticated"
 
 
@@ -216,7 +216,7 @@ def test_the_guard_has_the_keys_of_a_session_that_began_later(keyed_board):
     wait_until(lambda: keyed_board.device.heard and not keyed_board.device.is_safe)
     process.kill()
     wait_until(lambda: keyed_board.is_safe)
-    process.communicate()
+    process.communicate(timeout=60)
 
 
 def test_no_live_value_follows_those_of_the_guard_with_a_key(keyed_board):
@@ -234,7 +234,7 @@ def test_no_live_value_follows_those_of_the_guard_with_a_key(keyed_board):
         assert max(b - a for a, b in itertools.pairwise(numbers)) >= 1000
     finally:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=60)
 
 
 def test_the_watchdog_sends_authenticated_frames(keyed_board):

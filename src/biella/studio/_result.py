@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..blocks.multibody.plant._plant import Plant
 from ..cli._load import load_diagram
 from ..errors import BiellaError
 from ..scheduler.compile._flatten import flatten
@@ -79,6 +80,11 @@ class ResultSession(AbstractSession):
         The result or log.
     source
         The Python file of the diagram: its picture has subsystems, its mechanisms move.
+
+    Attributes
+    ----------
+    unseen
+        Mechanisms of the diagram whose poses were not recorded.
     """
 
     mode = "result"
@@ -92,6 +98,7 @@ class ResultSession(AbstractSession):
             raise BiellaError(f"`{file}` has no rows.")
         self._rows = RecordedRows(result)
         mechanisms: list[Mechanism] = []
+        self.unseen: list[str] = []
         plan: Plan | None = Plan(result.log.plan, {}) if result.log is not None else None
         picture: Diagram | Plan | None = plan
         if source is not None:
@@ -99,6 +106,9 @@ class ResultSession(AbstractSession):
             flat = show_poses(flatten(diagram))
             model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
             mechanisms = find_mechanisms(model.flat, self._rows.columns)
+            moving = {mechanism.path for mechanism in mechanisms}
+            plants = [item.path for item in flat.blocks if isinstance(item.block, Plant)]
+            self.unseen = [path for path in plants if path not in moving]
             picture, plan = diagram, model
         self._described = [
             describe_signals(

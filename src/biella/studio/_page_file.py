@@ -114,7 +114,8 @@ def write_page_file(
     rows = session.view.rows.end
     if every is not None and not 1 <= every <= rows:
         raise BiellaError(f"--every must be from 1 to {rows}, the rows of the run, got {every}.")
-    room = int(largest * _MEGABYTE) - sum(file.stat().st_size * 4 // 3 for file in _list_parts())
+    bare = {"hello": session.introduce(), "events": session.describe()}
+    room = int(largest * _MEGABYTE) - len(_insert(bare).encode())
     columns = session.view.find_columns(chosen)
     posed = sum(len(mechanism.columns) for mechanism in session.view.mechanisms)
     size = every or max(1, rows * (len(columns) + posed) * 8 // (_PACKED * max(room, 1)))
@@ -127,12 +128,13 @@ def write_page_file(
             return PageFile(path, length, len(chosen), size, len(session.view.mechanisms))
         if every is not None or size >= rows or room <= 0:
             break
-        # Bins of two rows or more have two values.
-        size *= (2 if size == 1 else 1) * -(-length // room)
-        size = min(size, rows)
+        # Bins of two rows or more have two values, and those of poses three.
+        over = 1.1 * (length - largest * _MEGABYTE + room) / room
+        parts = 1 if size > 1 else 3 if posed else 2
+        size = min(max(size + 1, math.ceil(parts * size * over)), rows)
     raise BiellaError(
         f"the file would have {length / _MEGABYTE:.1f} MB, more than {largest:g}. Name fewer "
-        f"signals with --signals, {'a larger --every' if every else 'or'} or a larger --size."
+        f"signals with --signals{', a larger --every' if every else ''} or a larger --size."
     )
 
 
@@ -214,10 +216,6 @@ def pack(values: Array) -> str:
     """
     planes = np.ascontiguousarray(values, dtype="<f8").view(np.uint8).reshape(-1, 8).T
     return base64.b64encode(zlib.compress(planes.tobytes(), _COMPRESSION)).decode()
-
-
-def _list_parts() -> list[Path]:
-    return [FILES / "index.html", *sorted((FILES / "assets").glob("*.*s"))]
 
 
 def _insert(recorded: Message) -> str:

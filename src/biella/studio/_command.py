@@ -57,7 +57,7 @@ def _add_page(commands: Any) -> None:
         "source", type=Path, nargs="?", help="the Python file of its diagram, for the mechanism"
     )
     added.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="default: the result with .html at its end"
+        "-o", "--out", type=Path, metavar="FILE", help="default: name of the result, .html"
     )
     added.add_argument(
         "--signals", nargs="+", metavar="NAME", help="only these; * and ? match (default: all)"
@@ -82,7 +82,7 @@ def _page(options: argparse.Namespace) -> None:
             f"run.h5` or `biella run-realtime FILE --log run.h5`."
         )
     session = ResultSession(options.file, options.source)
-    out = options.out or options.file.with_suffix(".html")
+    out = options.out or Path(options.file.with_suffix(".html").name)
     written = write_page_file(
         session, out, signals=options.signals, every=options.every, largest=options.size
     )

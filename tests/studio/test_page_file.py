@@ -2,9 +2,11 @@
 
 import base64
 import html.parser
+import importlib.util
 import json
 import re
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ import pytest
 from biella import BiellaError, Diagram, cli, simulate
 from biella.blocks import Gain, Sine
 from biella.cli import load_diagram
+from biella.scheduler.compile._flatten import flatten
 from biella.studio import _page_file
+from biella.studio._mechanism import show_poses
 from biella.studio._page_file import MARK, pack, write_page_file
 from biella.studio._result import ResultSession
 
@@ -20,6 +24,7 @@ from .client import write_rig
 
 pytestmark = pytest.mark.engine
 
+SLIDER_CRANK = Path(__file__).parents[2] / "examples" / "04_slider_crank.py"
 INDEX = """<!doctype html>
 <html lang="en">
   <head>
@@ -135,6 +140,36 @@ def test_bins_keep_every_peak(recorded, tmp_path):
         for k in range(286):
             rows = result[signal["path"]][7 * k : 7 * k + 7]
             assert (low[k], high[k]) == (rows.min(), rows.max())
+
+
+@pytest.mark.parametrize("every", [1, 5])
+def test_poses_are_those_of_the_first_row_of_a_bin(tmp_path, every):
+    spec = importlib.util.spec_from_file_location("slider_crank_of_page", SLIDER_CRANK)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    d = example.diagram()
+    model = d.compile(flat=show_poses(flatten(d)))
+    result = simulate(model, 0.1, record=["*"], out=tmp_path / "run.h5")
+    session = ResultSession(tmp_path / "run.h5", SLIDER_CRANK)
+    written = write_page_file(session, tmp_path / "run.html", signals=["drive"], every=every)
+    assert written.mechanisms == 1 and written.signals == 1
+    _, run = read(tmp_path / "run.html")
+    (poses,) = ([unpack(block) for block in own] for own in run["poses"])
+    wanted = [
+        result[f"plant.{body}.{what}"][::every]
+        for body in ("crank", "rod", "slider")
+        for what in ("position", "rotation")
+    ]
+    assert np.array_equal(np.transpose(poses), np.hstack(wanted))
+
+
+def test_a_mechanism_without_recorded_poses_is_named(tmp_path, capsys):
+    path = tmp_path / "run.h5"
+    command = ["simulate", str(SLIDER_CRANK), "--until", "0.1", "--out", str(path)]
+    assert cli.main([*command, "--record", "drive"]) == 0
+    command = ["page", str(path), str(SLIDER_CRANK), "-o", str(tmp_path / "run.html")]
+    assert cli.main(command) == 0
+    assert "poses of its bodies were not recorded: plant" in capsys.readouterr().out
 
 
 def test_a_long_run_is_put_in_bins_until_it_fits(recorded, tmp_path, capsys):

@@ -46,6 +46,7 @@ def place_of_slider(browser, file, before):
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     spec = importlib.util.spec_from_file_location("slider_crank_of_page", SOURCE)
+    assert spec is not None and spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     path = tmp_path_factory.mktemp("recorded") / "run.h5"
@@ -72,22 +73,23 @@ def test_a_run_opens_from_disk(browser, recorded, tmp_path, every):
         f".find(e => e.closest('[data-testid=scope]').querySelector('[data-path=\"{SPEED}\"]'))"
         "?.getBoundingClientRect(); return r ? [r.x, r.y, r.width, r.height] : null; })()"
     )
-    times, places = (0.92, 0.78, 1.03, 0.85), [None]
+    times, places, before = (0.92, 0.78, 1.03, 0.85), [], None
     for t in np.linspace(0.65, 1.05, 9):  # until the view has room for a whole turn
         browser.mouse("mouseMoved", round(left + width * t / 2.0), top + height / 2)
-        places[0] = place_of_slider(browser, tmp_path / "seen.png", places[0])
+        before = place_of_slider(browser, tmp_path / "seen.png", before)
     for t in times:
         browser.mouse("mouseMoved", round(left + width * t / 2.0), top + height / 2)
-        places.append(place_of_slider(browser, tmp_path / "seen.png", places[-1]))
+        before = place_of_slider(browser, tmp_path / "seen.png", before)
+        places.append(before)
         # A pixel is 5 ms wide.
         near = result[SPEED][np.abs(result.t - t) <= 0.005 + 1e-3 * every]
         assert near.min() - 1e-3 <= browser.do(value_of(SPEED)) <= near.max() + 1e-3
     recorded_at = np.interp(times, result.t, result["plant.slider.position"][:, 0])
-    scale, offset = np.polyfit(recorded_at, places[1:], 1)
+    scale, offset = np.polyfit(recorded_at, places, 1)
     speed = np.abs(np.diff(result["plant.slider.position"][:, 0])).max() / 1e-3
     late = speed * (0.005 + 1e-3 * every) * scale + 1  # half a pixel at either side
-    assert scale > 0 and np.ptp(places[1:]) > 3 * late
-    assert np.abs(scale * recorded_at + offset - places[1:]).max() < late
+    assert scale > 0 and np.ptp(places) > 3 * late
+    assert np.abs(scale * recorded_at + offset - places).max() < late
 
     assert browser.complaints == []
     elsewhere = [at for at in browser.requests if not at.startswith(("data:", "blob:", "about:"))]

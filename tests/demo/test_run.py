@@ -45,7 +45,7 @@ def test_the_realtime_run_is_one_file_if_the_page_was_built(demo):
 
 def test_without_the_page_there_is_a_line_and_no_file(demo, tmp_path, monkeypatch):
     monkeypatch.setattr(_page_file, "FILES", tmp_path / "nowhere")
-    told = []
+    told: list[str] = []
     assert _write_run(tmp_path, told.append) == ()
     assert "was not built" in told[0] and not any(tmp_path.iterdir())
 

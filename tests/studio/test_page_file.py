@@ -145,6 +145,7 @@ def test_bins_keep_every_peak(recorded, tmp_path):
 @pytest.mark.parametrize("every", [1, 5])
 def test_poses_are_those_of_the_first_row_of_a_bin(tmp_path, every):
     spec = importlib.util.spec_from_file_location("slider_crank_of_page", SLIDER_CRANK)
+    assert spec is not None and spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     d = example.diagram()
@@ -180,7 +181,7 @@ def test_a_long_run_is_put_in_bins_until_it_fits(recorded, tmp_path, capsys):
     command = ["page", str(path), str(file), "-o", str(out), "--size", str(size)]
     assert cli.main(command) == 0
     told = capsys.readouterr().out
-    every = int(re.search(r"one point for (\d+) rows", told)[1])
+    (every,) = map(int, re.findall(r"one point for (\d+) rows", told))
     assert every > 1 and out.stat().st_size <= 1e6 * size
     assert read(out)[1]["every"] == every
     with pytest.raises(BiellaError, match=r"MB, more than 0\.005\. Name fewer signals"):

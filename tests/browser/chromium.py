@@ -55,6 +55,8 @@ class Chromium:
     ----------
     complaints
         Errors and warnings on the page's console, and exceptions that nothing caught.
+    requests
+        Addresses that the page has asked for.
     """
 
     def __init__(self, folder, width=1440, height=900):
@@ -69,6 +71,7 @@ class Chromium:
         self._session = None
         self._stack = ExitStack()
         self.complaints = []
+        self.requests = []
         try:
             self._connect(Path(folder, "DevToolsActivePort"))
             self.resize(width, height)
@@ -87,7 +90,7 @@ class Chromium:
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
     def __enter__(self):
@@ -222,6 +225,8 @@ class Chromium:
             self.complaints.append(" ".join(str(a.get("value")) for a in about["args"]))
         elif method == "Log.entryAdded" and about["entry"]["level"] == "error":
             self.complaints.append(about["entry"]["text"])
+        elif method in ("Network.requestWillBeSent", "Network.webSocketCreated"):
+            self.requests.append(about["url"] if "url" in about else about["request"]["url"])
 
     def _await(self, question, seconds=PATIENCE, what="Chromium"):
         end = time.monotonic() + seconds

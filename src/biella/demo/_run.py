@@ -59,8 +59,23 @@ def run_demo(
     figures.draw_ticks(realtime, rig.STEP, folder / "ticks.png")
     _draw_motion(simulated, folder / "motion.gif")
     rows = measure(simulated, realtime)
-    write_page(folder / "index.html", "A crank on a rig", _INTRO, rows, pictures, _FILES, _COMMANDS)
+    files = _FILES + _write_run(folder, say)
+    write_page(folder / "index.html", "A crank on a rig", _INTRO, rows, pictures, files, _COMMANDS)
     return rows
+
+
+def _write_run(folder: Path, say: Callable[[str], None]) -> tuple[tuple[str, str], ...]:
+    """Write the real-time run as one file with diagram, scopes and mechanism, if that can be."""
+    from ..studio._page_file import has_page, write_page_file
+    from ..studio._result import ResultSession
+
+    if not has_page():
+        say("no run.html: the page of the studio was not built when biella was installed")
+        return ()
+    say("writing diagram, scopes and mechanism of the real-time run as one file: run.html")
+    session = ResultSession(folder / "run.h5", systems={"plant": rig.mechanism()})
+    write_page_file(session, folder / "run.html")
+    return (("run.html", "the real-time run: diagram, scopes and moving mechanism"),)
 
 
 def state_names(machine: StateMachine) -> tuple[str, ...]:

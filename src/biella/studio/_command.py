@@ -1,4 +1,4 @@
-"""`biella studio`, without its heavy imports."""
+"""`biella studio` and `biella page`, without their heavy imports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_command(commands: Any) -> None:
-    """Add ``biella studio`` to the command line."""
+    """Add ``biella studio`` and ``biella page`` to the command line."""
     added: argparse.ArgumentParser = commands.add_parser(
         "studio",
         help="open a diagram in the browser: run it, watch it, change it while it runs",
@@ -40,6 +40,61 @@ def add_command(commands: Any) -> None:
     )  # fmt: skip
     added.add_argument("--port", type=int, default=0, help="of the server (default: any)")
     added.add_argument("--no-browser", action="store_true", help="print the address only")
+    _add_page(commands)
+
+
+def _add_page(commands: Any) -> None:
+    added: argparse.ArgumentParser = commands.add_parser(
+        "page",
+        help="write a recorded run as one HTML file with diagram, scopes and moving mechanism",
+        description="Write a result or a log as one HTML file: the diagram, scopes and the moving "
+        "mechanism, for any browser, without biella, a server or a network.",
+        epilog="example: biella page run.h5 rig.py -o run.html",
+    )
+    added.set_defaults(command=_page)
+    added.add_argument("file", type=Path, help="a result or a log, .h5")
+    added.add_argument(
+        "source", type=Path, nargs="?", help="the Python file of its diagram, for the mechanism"
+    )
+    added.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="default: name of the result, .html"
+    )
+    added.add_argument(
+        "--signals", nargs="+", metavar="NAME", help="only these; * and ? match (default: all)"
+    )
+    added.add_argument(
+        "--every", type=int, metavar="N",
+        help="put N rows in one, with the smallest and the largest value (default: as --size asks)",
+    )  # fmt: skip
+    added.add_argument("--size", type=float, default=20.0, help="largest file in MB (default: 20)")
+
+
+def _page(options: argparse.Namespace) -> None:
+    from ._page_file import write_page_file
+    from ._result import ResultSession
+
+    for file in (options.file, options.source):
+        if file is not None and not file.is_file():
+            raise BiellaError(f"there is no file `{file}`.")
+    if options.file.suffix.lower() not in (".h5", ".hdf5"):
+        raise BiellaError(
+            f"`{options.file}` is no result .h5: record one with `biella simulate FILE --out "
+            f"run.h5` or `biella run-realtime FILE --log run.h5`."
+        )
+    session = ResultSession(options.file, options.source)
+    out = options.out or Path(options.file.with_suffix(".html").name)
+    written = write_page_file(
+        session, out, signals=options.signals, every=options.every, largest=options.size
+    )
+    print(f"{out}: {written.signals} signals, {written.size / 1e6:.1f} MB")
+    if written.every > 1:
+        print(
+            f"one point for {written.every} rows, with their smallest and largest value; "
+            f"--signals, --every and --size choose what is kept"
+        )
+    if session.unseen:
+        names = ", ".join(session.unseen)
+        print(f"does not move, since the poses of its bodies were not recorded: {names}")
 
 
 def _studio(options: argparse.Namespace) -> None:

@@ -101,18 +101,20 @@ class Mechanism:
         return pack(POSES, number, 7, len(self.system.bodies), 0, found[:, 0])
 
 
-def find_mechanisms(flat: FlatDiagram, columns: Mapping[str, int]) -> list[Mechanism]:
-    """Return the mechanisms whose poses are recorded."""
+def find_mechanisms(systems: Mapping[str, System], columns: Mapping[str, int]) -> list[Mechanism]:
+    """Return the mechanisms whose poses are recorded; `systems` by the paths of their blocks."""
     found = []
-    for item in flat.blocks:
-        if not isinstance(item.block, Plant):
-            continue
-        system = item.block.system
-        paths = [f"{item.path}.{name}" for name in list_poses(system)]
+    for path, system in systems.items():
+        paths = [f"{path}.{name}" for name in list_poses(system)]
         if system.bodies and all(path in columns for path in paths):
             places = _spread(paths, columns, (3, 4) * len(system.bodies))
-            found.append(Mechanism(item.path, system, tuple(places)))
+            found.append(Mechanism(path, system, tuple(places)))
     return found
+
+
+def list_systems(flat: FlatDiagram) -> dict[str, System]:
+    """Return the systems in a diagram by the paths of their blocks."""
+    return {item.path: item.block.system for item in flat.blocks if isinstance(item.block, Plant)}
 
 
 def _spread(

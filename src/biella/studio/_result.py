@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,12 @@ from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan
 from ..scheduler.realtime._start import stand_ins
 from ..scheduler.results._result import Result
-from ._mechanism import Mechanism, find_mechanisms, show_poses
+from ._mechanism import find_mechanisms, list_systems, show_poses
 from ._messages import Message, describe_diagram, describe_parameters, describe_signals
 from ._session import AbstractSession, View
+
+if TYPE_CHECKING:
+    from ..blocks.multibody.system._system import System
 
 Array = NDArray[np.float64]
 
@@ -79,27 +83,43 @@ class ResultSession(AbstractSession):
         The result or log.
     source
         The Python file of the diagram: its picture has subsystems, its mechanisms move.
+    systems
+        Further mechanisms, by the paths of blocks that do not contain their description: FMUs.
+
+    Attributes
+    ----------
+    unseen
+        Mechanisms of the diagram whose poses were not recorded.
     """
 
     mode = "result"
     is_live = False
 
-    def __init__(self, file: Path, source: Path | None = None) -> None:
+    def __init__(
+        self,
+        file: Path,
+        source: Path | None = None,
+        *,
+        systems: Mapping[str, System] | None = None,
+    ) -> None:
         super().__init__()
         self._file = file
         self._result = result = Result.from_hdf5(file)
         if not result.length:
             raise BiellaError(f"`{file}` has no rows.")
         self._rows = RecordedRows(result)
-        mechanisms: list[Mechanism] = []
+        systems = dict(systems or {})
         plan: Plan | None = Plan(result.log.plan, {}) if result.log is not None else None
         picture: Diagram | Plan | None = plan
         if source is not None:
             diagram = load_diagram(source)
             flat = show_poses(flatten(diagram))
             model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
-            mechanisms = find_mechanisms(model.flat, self._rows.columns)
+            systems = list_systems(model.flat) | systems
             picture, plan = diagram, model
+        mechanisms = find_mechanisms(systems, self._rows.columns)
+        moving = {mechanism.path for mechanism in mechanisms}
+        self.unseen = [path for path in systems if path not in moving]
         self._described = [
             describe_signals(
                 list(result.signals.values()), self._rows.columns, plan, self._rows.interval

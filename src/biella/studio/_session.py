@@ -32,7 +32,7 @@ from ..scheduler.realtime._live import LiveRun
 from ..scheduler.realtime._live_end import describe_briefly
 from ..scheduler.realtime._start import stand_ins, start_run
 from ..scheduler.run._simulate import choose_signals
-from ._mechanism import Mechanism, find_mechanisms, show_poses
+from ._mechanism import Mechanism, find_mechanisms, list_systems, show_poses
 from ._messages import (
     Message,
     describe_diagram,
@@ -154,7 +154,7 @@ class AbstractRunSession(AbstractSession):
 
     def _show(self, model: Model, history: History, picture: Message) -> None:
         """Describe a compiled diagram, and the rows of its run, to pages."""
-        found = find_mechanisms(model.flat, history.columns)
+        found = find_mechanisms(list_systems(model.flat), history.columns)
         mechanisms = [mechanism.describe() for mechanism in found]
         before = self._described
         self._described = [

@@ -8,10 +8,16 @@ export type Link =
   | { state: "lost"; retryAt: number; why: string }
   | { state: "refused"; why: string };
 
-interface Handlers {
+export interface Handlers {
   link(link: Link): void;
   event(event: ServerEvent): void;
   binary(message: BinaryMessage): void;
+}
+
+/** The server, or what answers in its place. */
+export interface AbstractConnection {
+  open(): void;
+  request(name: string, fields?: Record<string, unknown>): Promise<Answer>;
 }
 
 interface Waiting {
@@ -24,7 +30,7 @@ const LONGEST_WAIT = 8000;
 // Code of a close for a policy: wrong token, wrong origin. Trying again would not help.
 const REFUSED = 1008;
 
-export class Connection {
+export class Connection implements AbstractConnection {
   #socket: WebSocket | null = null;
   #waiting = new Map<number, Waiting>();
   #id = 0;

@@ -1,6 +1,6 @@
 // Everything that the server has sent, and the one connection to it.
 
-import { Connection, type Link } from "../connection";
+import type { AbstractConnection, Handlers, Link } from "../connection";
 import type {
   Answer, Block, Diagram, Hello, JsonValue, LocatedEvent, Mechanism, Parameter, PoseFrame, Problem,
   RunState, Samples, ServerEvent, Signal,
@@ -50,11 +50,11 @@ class Session {
   onSamples: (samples: Samples) => void = () => {};
   onPoses: (frame: PoseFrame) => void = () => {};
 
-  #connection: Connection | null = null;
+  #connection: AbstractConnection | null = null;
   #noteTimer = 0;
 
-  connect(url: string, token: string): void {
-    this.#connection = new Connection(url, token, {
+  connect(make: (handlers: Handlers) => AbstractConnection): void {
+    this.#connection = make({
       link: (link) => {
         this.link = link;
         if (link.state !== "open") return;

@@ -41,7 +41,7 @@ ISOLATION = ("process", "strict")
 
 def end_options(given: Sequence[str]) -> list[str]:
     """Keep what follows ``--isolate`` alone, such as the file, from being read as its value."""
-    following = [*given[1:], ""]
+    following = [*given, ""][1:]
     return [
         f"{text}={ISOLATION[0]}" if text == "--isolate" and value not in ISOLATION else text
         for text, value in zip(given, following, strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from node import make_node
 
-from biella import BlockError, Diagram, Fmu, replay, run_realtime, simulate
+from biella import BiellaWarning, BlockError, Diagram, Fmu, replay, run_realtime, simulate
 from biella.blocks import Constant, Integrator, Pulse
 
 pytestmark = pytest.mark.engine
@@ -193,6 +193,18 @@ def test_a_signal_of_the_diagram_activates_a_clock_at_each_tick_at_which_it_is_t
     assert result["node.count"].tolist() == active.tolist() and active[-1] >= 2
     assert result["node.y"].tolist() == [5.0 if n else 0.0 for n in active]
     np.testing.assert_allclose(result["node.last"][2], 0.01, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_an_input_whose_clock_is_not_connected_is_named(nodes, isolate):
+    d = Diagram("idle", step=STEP)
+    node = d.add(Fmu(nodes["triggered"], isolate=isolate), name="node")
+    d.connect(d.add(Constant(4.0), "four"), node["x"])
+    message = r"`node` .*never receives `x`: the clock `rx_clock` is not connected"
+    with pytest.warns(BiellaWarning, match=message):
+        d.compile()
+    d.connect(d.add(Pulse(0.03, 0.5, kind="boolean"), "pulse"), node["rx_clock"])
+    d.compile()
 
 
 def test_a_saved_state_holds_the_network(nodes):

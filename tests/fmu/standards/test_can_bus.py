@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -401,10 +402,10 @@ def test_a_bus_is_described_wrongly():
         CanBus(["a b", "c"])
     with pytest.raises(DiagramError, match=r"`baud_rate` must be a whole number from 1 on"):
         CanBus(baud_rate=0)
-    with pytest.raises(DiagramError, match=r"`baud_rate` must be a whole number .*got '500k'"):
-        CanBus(baud_rate="500k")
-    with pytest.raises(DiagramError, match=r"`error_every` must be a whole number .*got nan"):
-        CanBus(error_every=math.nan)
+    wrong: Any
+    for wrong in ("500k", math.nan, math.inf):
+        with pytest.raises(DiagramError, match=rf"`baud_rate` must be a whole .*got {wrong!r}"):
+            CanBus(baud_rate=wrong)
     with pytest.raises(DiagramError, match=r'`queue` must be "priority" or "fifo"'):
         CanBus(queue="lifo")
     bus = CanBus(3)

@@ -407,6 +407,7 @@ def test_other_systems_refuse_it_by_name(hostile, monkeypatch):
 def test_calls_without_end_do_not_hold_up_the_run(monkeypatch):
     """Threads of an FMU may call again as soon as they are refused."""
     import fcntl
+    import select
 
     answered = 0
 
@@ -415,7 +416,7 @@ def test_calls_without_end_do_not_hold_up_the_run(monkeypatch):
             pass
 
         def poll(self, _: int) -> list[tuple[int, int]]:
-            return [(0, _strict.select.POLLIN)]
+            return [(0, select.POLLIN)]
 
     def ioctl(_: int, request: int, __: Any) -> None:
         nonlocal answered
@@ -423,7 +424,7 @@ def test_calls_without_end_do_not_hold_up_the_run(monkeypatch):
         if answered > 1000:
             raise AssertionError("it answers without end")
 
-    monkeypatch.setattr(_strict.select, "poll", Poll)
+    monkeypatch.setattr(select, "poll", Poll)
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
     _strict.Listener(0, _strict.Report()).answer()
     assert 0 < answered <= 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -166,6 +166,13 @@ class AbstractBlock:
 
         `solver` is empty where the solver chooses its steps by a tolerance.
         Asked once for each diagram that is compiled, after that, so it must be quick.
+        """
+        return ""
+
+    def warn_of_connections(self, connected: Collection[str]) -> str:
+        """Return why it would not use an input although it is connected, if so.
+
+        `connected` has the names of the inputs that are. Asked like `warn_of_step`.
         """
         return ""
 

@@ -8,7 +8,7 @@ import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -649,6 +649,29 @@ def _is_transferred(description: Description, scalar: Scalar) -> bool:
     clocks = description.clocks
     kinds = {clocks[name].kind for name in scalar.clocks if name in clocks}
     return scalar.fmi_type == "Clock" or kinds == {contract.HOST_CLOCK_TRIGGERED}
+
+
+def describe_idle_inputs(
+    description: Description, interface: Interface, connected: Collection[str]
+) -> str:
+    """Return a warning of inputs that are connected, while none of their clocks is; or nothing."""
+    clocks = description.clocks
+    triggered = {name for name, c in clocks.items() if c.kind == contract.HOST_CLOCK_TRIGGERED}
+    idle = {
+        scalar.name: scalar.clocks[0]
+        for group in interface.inputs
+        for scalar in group.scalars
+        if group.name in connected
+        and scalar.clocks
+        and set(scalar.clocks) <= triggered - set(connected)
+    }
+    if not idle:
+        return ""
+    names, clock = name_list(f"`{name}`" for name in idle), next(iter(idle.values()))
+    return (
+        f"the FMU never receives {names}: the clock `{clock}` is not connected, and nothing else "
+        f"activates it. Connect it to the clock of the FMU that sends, or to a boolean signal."
+    )
 
 
 def _reject_repeated(label: str, groups: Sequence[Group]) -> None:

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -117,7 +118,8 @@ def _name_nodes(nodes: int | Sequence[str]) -> list[str]:
 def _whole(name: str, value: int | None, least: int) -> int:
     if value is None:
         return 0
-    if isinstance(value, bool) or int(value) != value or not least <= value <= _LARGEST_RATE:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (is_number and least <= value <= _LARGEST_RATE and int(value) == value):
         raise DiagramError(f"`{name}` must be a whole number from {least} on, got {value!r}.")
     return int(value)
 

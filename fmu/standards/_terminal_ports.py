@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ...blocks.core._terminals import TerminalEnd, TerminalRef
@@ -16,7 +17,7 @@ _ELEMENT = re.compile(r"(?P<base>.*[^\]])\[\d+\]\Z")
 
 
 class TerminalBlock:
-    """A block of an FMU, whose terminals connect as a whole."""
+    """A block of an FMU: its terminals connect as a whole, clocked inputs with their clocks."""
 
     description: Description
     interface: Interface
@@ -35,6 +36,12 @@ class TerminalBlock:
                 f"{name_list(paths)}."
             )
         return self._resolve(name, paths[name])
+
+    def warn_of_connections(self, connected: Collection[str]) -> str:
+        """Return which inputs are never taken, because their clock is not connected."""
+        from ..importer._interface import describe_idle_inputs
+
+        return describe_idle_inputs(self.description, self.interface, connected)
 
     def _resolve(self, path: str, terminal: Terminal) -> TerminalRef:
         return TerminalRef(

@@ -561,7 +561,9 @@ static fmi3Status get_int32(fmi3Instance i, const fmi3ValueReference r[], size_t
     for (size_t k = 0; k < count && k < value_count; k++) {
         values[k] = r[k] == FRAMES ? (int32_t)bus->frames : 0;
         for (int32_t n = 0; n < bus->node_count && r[k] == WAITING; n++) values[k] += bus->nodes[n].count;
-        if (r[k] == WAITING && bus->is_busy) values[k]--; /* that on the bus */
+        const bus_node *sender = &bus->nodes[bus->sender];
+        for (int32_t n = 0; n < sender->count && r[k] == WAITING && bus->is_busy; n++)
+            values[k] -= sender->queue[n].contends; /* that on the bus, unless its node has cancelled it */
     }
     return fmi3OK;
 }

@@ -488,6 +488,8 @@ int bl_take_tick_events(bl_engine *e, double t);
 /* Marks the log of events, and takes back what was noted and counted since. */
 void bl_mark_log(const bl_engine *e, bl_log_mark *mark);
 void bl_rewind_log(bl_engine *e, const bl_log_mark *mark);
+/* Takes the events of one block since a mark out of the log: they will be repeated. */
+void bl_forget_events(const bl_block *b, const bl_log_mark *mark);
 /* Counts a tick whose events are not located from t on, because of the events of a block; -1: for another reason. */
 void bl_count_unlocated(bl_engine *e, double t, int32_t block);
 /* Whether there is anything to locate. */

@@ -42,7 +42,7 @@ Array = npt.NDArray[np.float64]
 
 
 def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
-    """Warn of blocks that would run badly with their step, or with the diagram's solver."""
+    """Warn of blocks that would run badly with their step, solver or connections."""
     steps = [max(rate.period, 1) * model.step for rate in model.rates]
     if model.multirate:
         for number, item in enumerate(model.flat.blocks):
@@ -56,6 +56,12 @@ def warn_of_steps(model: Model, stacklevel: int = 1) -> None:
         (item, item.block.warn_of_step(step, solver if item.path in fast else slow))
         for item, step in zip(model.flat.blocks, steps, strict=True)
     ]
+    for item in model.flat.blocks:
+        pairs = zip(
+            item.block.inputs, item.sources, strict=False
+        )  # inputs at the end may have none
+        connected = [port.name for port, source in pairs if source is not None]
+        texts.append((item, item.block.warn_of_connections(connected)))
     for item, text in texts:
         if text:
             told = f"`{item.path}` ({item.block}): {text}"

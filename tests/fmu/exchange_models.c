@@ -177,7 +177,20 @@ static void update(model *m) {
 #elif MODEL == ODD /* x' = 1, and what FMUs do wrong, or seldom, from the time `at` on. */
 enum { X, TROUBLE, AT, COUNT, D };
 enum { NX = 1, NZ = 1 };
-enum { NONE, PAST, ENDLESS, ENDS, STEP_ENDS, STEP_EVENTS, ZERO, DISCARDS, STATES_ERROR, UPDATE_ERROR, CRASHES };
+enum {
+    NONE,
+    PAST,
+    ENDLESS,
+    ENDS,
+    STEP_ENDS,
+    STEP_EVENTS,
+    ZERO,
+    DISCARDS,
+    STATES_ERROR,
+    UPDATE_ERROR,
+    CRASHES,
+    NO_NUMBER
+};
 static const unsigned STATES[] = {X};
 static bool is_discrete(unsigned r) { return r == COUNT; }
 static void begin(model *m) { m->v[AT] = 1e300, m->v[D] = 1.0; }
@@ -195,6 +208,7 @@ static void update(model *m) {
     m->v[COUNT] += 1.0;
     const int what = trouble(m);
     if (what == PAST) m->next = m->t - 0.5;
+    if (what == NO_NUMBER) m->next = NAN;
     if (what == ENDLESS) m->again = true;
     if (what == ENDS) m->ends = true;
 }
@@ -397,7 +411,7 @@ API int fmi2SetString(void *c, const unsigned *r, size_t n, const char *const *v
 API int fmi2NewDiscreteStates(void *c, event_info *info) {
     model *m = c;
     const int status = run_update(m);
-    *info = (event_info){m->again, m->ends, m->rescaled, m->changed, m->next < 1e300, m->next};
+    *info = (event_info){m->again, m->ends, m->rescaled, m->changed, !(m->next >= 1e300), m->next};
     return status;
 }
 API int fmi2CompletedIntegratorStep(void *c, int no_return, int *asks, int *ends) {
@@ -467,7 +481,7 @@ API int fmi3UpdateDiscreteStates(void *c, bool *again, bool *ends, bool *nominal
     model *m = c;
     const int status = run_update(m);
     *again = m->again, *ends = m->ends, *nominals = m->rescaled, *changed = m->changed;
-    *has_next = m->next < 1e300, *next = m->next;
+    *has_next = !(m->next >= 1e300), *next = m->next;
     return status;
 }
 API int fmi3CompletedIntegratorStep(void *c, bool no_return, bool *asks, bool *ends) {

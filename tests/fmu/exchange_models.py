@@ -140,7 +140,7 @@ TROUBLE = {
     name: n
     for n, name in enumerate(
         ("none", "past", "endless", "ends", "step_ends", "step_events", "zero", "discards",
-         "states_error", "update_error", "crashes")
+         "states_error", "update_error", "crashes", "no_number")
     )
 }  # fmt: skip
 

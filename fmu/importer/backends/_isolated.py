@@ -50,6 +50,8 @@ _START_SECONDS = (
     60.0  # more than the timeout, for the interpreter to start and the FMU to be unpacked
 )
 _LARGEST_ANSWER = 1 << 31  # bytes; a process that an FMU has taken over may announce any number
+_LARGEST_TEXT = 1 << 20  # bytes, of what is shown
+_ENDING = (b"I", b"O", b"B", b"A", b"D", b"C", b"X")  # requests in which an FMU may end the run
 _LOOK_SECONDS = 0.2  # between two looks whether the worker lives, where nothing reports its end
 
 
@@ -61,13 +63,22 @@ def pack_texts(values: Sequence[str | bytes | None]) -> bytes:
 
 
 def unpack_texts(message: bytes, count: int) -> list[bytes | None]:
-    """Return the bytes of `count` strings and binaries of a message."""
-    sizes = np.frombuffer(message, dtype="<i8", count=count)
-    ends = 8 * count + np.maximum(sizes, 0).cumsum()
-    return [
-        None if size < 0 else message[int(end - size) : int(end)]
-        for size, end in zip(sizes, ends, strict=True)
-    ]
+    """Return the bytes of `count` strings and binaries of a message.
+
+    Raises
+    ------
+    FmuError
+        The message has other sizes: an FMU may have taken over the process that sent it.
+    """
+    at = 8 * count
+    sizes = np.frombuffer(message[:at], dtype="<i8").tolist() if len(message) >= at else []
+    if len(sizes) != count or at + sum(max(size, 0) for size in sizes) != len(message):
+        raise FmuError(f"{count} texts in {len(message)} bytes have other sizes than announced.")
+    texts: list[bytes | None] = []
+    for size in sizes:
+        texts.append(None if size < 0 else message[at : at + size])
+        at += max(size, 0)
+    return texts
 
 
 @dataclass(slots=True)
@@ -225,11 +236,12 @@ class IsolatedSession:
 
     def output(self, t: float) -> None:
         """Ask for the outputs."""
-        self._show(np.frombuffer(self._call(b"O", t, payload=self._present())).copy())
+        answer = self._call(b"O", t, payload=self._present())
+        if len(answer) != 8 * self.values.output_count:  # it would be written beyond its place
+            raise FmuError(f"{self.block.external_name} sent an answer of {len(answer)} bytes.")
+        self._show(np.frombuffer(answer).copy())
 
     def _show(self, outputs: Any) -> None:
-        if outputs.size != self.values.output_count:
-            raise FmuError(f"{self.block.external_name} sent {outputs.size} outputs.")
         if self.text_outputs:
             texts = unpack_texts(self._call(b"U"), len(self.text_outputs))
             for (place, type_), text in zip(self.text_outputs.items(), texts, strict=True):
@@ -275,7 +287,8 @@ class IsolatedSession:
         with contextlib.suppress(OSError, FmuError):
             if self.process.poll() is None:
                 self._warn()
-                self._send(b"Q")
+                if os.name == "nt" or select.select([], [self._pipe("stdin")], [], 0)[1]:
+                    self._send(b"Q")
         with contextlib.suppress(OSError):
             self._pipe("stdin").close()
         try:
@@ -350,10 +363,24 @@ class IsolatedSession:
         assert pipe is not None
         return pipe  # type: ignore[no-any-return]
 
-    def _send(self, op: bytes, t: float = 0.0, dt: float = 0.0, payload: bytes = b"") -> None:
+    def _send(
+        self,
+        op: bytes,
+        t: float = 0.0,
+        dt: float = 0.0,
+        payload: bytes = b"",
+        watch: _Watch | None = None,
+    ) -> None:
+        """Send a request, in parts that do not block if the process does not read them."""
         pipe = self._pipe("stdin")
-        pipe.write(REQUEST.pack(op, t, dt, len(payload)) + payload)
-        pipe.flush()
+        message = memoryview(REQUEST.pack(op, t, dt, len(payload)) + payload)
+        if watch is None or os.name == "nt":
+            pipe.write(message)
+            pipe.flush()
+            return
+        while message:
+            watch.wait(pipe.fileno(), writes=True)
+            message = message[os.write(pipe.fileno(), message[: select.PIPE_BUF]) :]
 
     def _call(
         self,
@@ -384,9 +411,12 @@ class IsolatedSession:
             with _Watch(self.process, self._life, limit, self._listener) as watch:
                 try:
                     if request is not None:
-                        self._send(*request)
+                        self._send(*request, watch)
                     outcome, size = REPLY.unpack(self._read(REPLY.size, watch))
-                    if not 0 <= size <= _LARGEST_ANSWER or outcome not in (DONE, STOPPED, FAILED):
+                    ends = request is not None and request[0] in _ENDING
+                    known = (DONE, FAILED, STOPPED) if ends else (DONE, FAILED)
+                    most = _LARGEST_ANSWER if outcome == DONE else _LARGEST_TEXT
+                    if not 0 <= size <= most or outcome not in known:
                         self.process.kill()
                         raise FmuError(
                             self._explain(
@@ -488,26 +518,36 @@ class _Watch:
         if self._timer is not None:
             self._timer.cancel()
 
-    def wait(self, descriptor: int) -> None:
-        """Return when there is something to read; raise EOFError if nothing will come."""
+    def wait(self, descriptor: int, writes: bool = False) -> None:
+        """Return when there is something to read, or, with `writes`, room for some bytes.
+
+        Raises
+        ------
+        EOFError
+            Nothing will come: the process has ended, or was ended after its time.
+        """
         if os.name == "nt":
             return
         refused = None if self.listener is None else self.listener.descriptor
-        descriptors = [d for d in (descriptor, self.life, refused) if d is not None]
+        own = None if writes else descriptor
+        descriptors = [d for d in (own, self.life, refused) if d is not None]
+        written = [descriptor] if writes else []
         while True:
             left = self._end - time.monotonic()
             pause = min(left, _LOOK_SECONDS if self.life is None else math.inf)
-            ready = select.select(descriptors, [], [], None if pause == math.inf else max(pause, 0))
+            limit = None if pause == math.inf else max(pause, 0)
+            ready = select.select(descriptors, written, [], limit)
             if self.listener is not None:
                 self.listener.answer()
             # What it wrote before its end is read first.
-            if descriptor in ready[0]:
+            if descriptor in ready[0] or ready[1]:
                 return
-            if self.process.poll() is not None and not select.select([descriptor], [], [], 0)[0]:
+            ended = self.process.poll() is not None
+            if ended and (writes or not select.select([descriptor], [], [], 0)[0]):
                 raise EOFError
             if left <= 0.0:
                 self._expire()
-                return
+                raise EOFError  # a process that the FMU has forked may hold the pipe
 
     def _expire(self) -> None:
         self.expired = True

@@ -18,7 +18,7 @@ import numpy as np
 
 from ....blocks.external._external_block import EndOfRun
 from ....errors import FmuError
-from ....scheduler.engine._engine import ERROR_BLOCK, OK, STOP, Instance
+from ....scheduler.engine._engine import ERROR_BLOCK, OK, STOP, UNCHANGED, Instance
 from ....scheduler.engine._library import contract
 from .._exchange import ExchangeFmu
 from .._interface import Description, Interface
@@ -121,6 +121,8 @@ class IsolatedExchange(IsolatedSession):
         if len(answer) != ANSWER.size + 8 * size:  # it would be written beyond its place
             raise FmuError(f"{self.block.external_name} sent an answer of {len(answer)} bytes.")
         status, ended = ANSWER.unpack_from(answer)
+        if status not in (OK, UNCHANGED):  # others come as failures
+            raise FmuError(f"{self.block.external_name} sent an answer with the status {status}.")
         numbers = np.frombuffer(answer[ANSWER.size :])
         result = numbers[x + z :]
         if op == contract.BL_OP_OUTPUT:

@@ -42,7 +42,7 @@ struct bl_fmu_clocks {
     bool are_ports;
     fmu_clock *clocks;
     clocked_variable *variables;
-    double *state;
+    double *state, *noted; /* `noted`: signals of clocked outputs, then of clocks */
     size_t state_count;
     int32_t first_name;
     int32_t first_event; /* the number of the event of the first clock */
@@ -162,7 +162,8 @@ int bl_clocks_open(const bl_block *b, bl_fmu_clocks **clocks) {
     c->clocks = calloc((size_t)c->count, sizeof *c->clocks);
     c->variables = calloc((size_t)c->variable_count + 1, sizeof *c->variables);
     c->state = calloc(CLOCKS_HEAD + (size_t)c->count * CLOCK_STATE + (size_t)outputs, sizeof *c->state);
-    if (!c->clocks || !c->variables || !c->state) return 0;
+    c->noted = calloc((size_t)outputs + (size_t)c->count, sizeof *c->noted);
+    if (!c->clocks || !c->variables || !c->state || !c->noted) return 0;
     const int32_t *record = integers + 1;
     for (int32_t k = 0; k < c->count; k++, record += HOST_CLOCK_FIELDS)
         c->clocks[k] = (fmu_clock){.reference = (uint32_t)record[0],
@@ -184,6 +185,7 @@ void bl_clocks_close(bl_fmu_clocks *c) {
     free(c->variables);
     free(c->clocks);
     free(c->state);
+    free(c->noted);
     free(c);
 }
 
@@ -430,6 +432,27 @@ void bl_clocks_show(const bl_fmu_host *f) {
             *c->clocks[k].given = state[CLOCK_SEEN] != 0.0 || state[CLOCK_ACTIVE] != 0.0 ? 1.0 : 0.0;
     }
 }
+
+static void copy_signals(const bl_fmu_clocks *c, bool notes) {
+    double *noted = c->noted;
+    for (int32_t k = 0; k < c->variable_count; k++) {
+        const clocked_variable *v = &c->variables[k];
+        if (v->is_input) continue;
+        double *signal = *v->target + v->element;
+        const size_t size = (size_t)v->group.count * sizeof *noted;
+        if (notes) memcpy(noted, signal, size);
+        else memcpy(signal, noted, size);
+        noted += v->group.count;
+    }
+    for (int32_t k = 0; k < c->count; k++, noted++) {
+        if (!c->clocks[k].given) continue;
+        if (notes) *noted = *c->clocks[k].given;
+        else *c->clocks[k].given = *noted;
+    }
+}
+
+void bl_clocks_note_shown(const bl_fmu_host *f) { copy_signals(f->clocks, true); }
+void bl_clocks_show_noted(const bl_fmu_host *f) { copy_signals(f->clocks, false); }
 
 void bl_clocks_trigger(const bl_block *b, bl_fmu_host *f, double t) {
     bl_fmu_clocks *c = f->clocks;

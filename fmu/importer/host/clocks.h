@@ -56,6 +56,9 @@ void bl_clocks_note(const bl_block *b, const bl_fmu_clocks *clocks, uint64_t tic
 int bl_clocks_update(bl_fmu_host *f, double t);
 /* Writes the outputs that are held, and whether clocks have been active since the last tick. */
 void bl_clocks_show(const bl_fmu_host *f);
+/* The signals that bl_clocks_show writes, and these again: those of the tick, after a network has shown others to its members. */
+void bl_clocks_note_shown(const bl_fmu_host *f);
+void bl_clocks_show_noted(const bl_fmu_host *f);
 /* Before a step from t: clocks have not been active since, and those whose signals are true are activated at t. */
 void bl_clocks_trigger(const bl_block *b, bl_fmu_host *f, double t);
 /* All that a saved state has to hold. */

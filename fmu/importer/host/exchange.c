@@ -321,7 +321,9 @@ static int iterate_states(bl_block *b, bl_fmu_host *f, double t, bool starts) {
         f->ended = update.ends;
     }
     if (status != BL_OK) return status;
-    b->z[EXCHANGE_NEXT] = fmin(update.has_next && !isnan(update.next) ? update.next : INFINITY, bl_clocks_next(f));
+    if (update.has_next && isnan(update.next))
+        return bl_fmu_error(f, "%s%s returned nextEventTime = NaN at t = %.9g", f->fmi->prefix, name, t);
+    b->z[EXCHANGE_NEXT] = fmin(update.has_next ? update.next : INFINITY, bl_clocks_next(f));
     bl_forget_instants(b);
     if (f->ended) return BL_OK;
     status = bl_host_status(f, EXCHANGE_ENTER(f, EnterContinuousTimeMode), "EnterContinuousTimeMode", t);

@@ -356,8 +356,8 @@ static int host_output(bl_block *b, double t) {
     if (!f->ended) { /* after that nothing may be set */
         status = bl_fmu_tune(b, f, t);
         if (status == BL_OK) status = bl_fmu_set_values(b, f, &f->direct, t);
-        if (status == BL_OK && f->clocks && !bl_network_of(b, f) && f->mode != HOST_INITIALIZING)
-            status = meet_clocks(b, f, t);
+        if (status == BL_OK) status = bl_network_find(b, f);
+        if (status == BL_OK && f->clocks && !f->network && f->mode != HOST_INITIALIZING) status = meet_clocks(b, f, t);
     }
     return bl_host_leave(f, status == BL_OK ? bl_fmu_get_outputs(f, t) : status);
 }
@@ -400,10 +400,10 @@ static int host_exit_initialization(bl_block *b, double t) {
     if (!bl_fmu_is_running(f)) return BL_ERROR_BLOCK;
     if (f->mode != HOST_INITIALIZING) return BL_UNCHANGED;
     bl_working_directory directory;
-    const bl_fmu_network *network = bl_network_of(b, f);
     bl_fmu_enter_setup(f, &directory);
-    int status = leave_initialization(b, f, t);
-    if (status == BL_OK && network) status = bl_network_begin(f, t);
+    int status = bl_network_find(b, f);
+    if (status == BL_OK) status = leave_initialization(b, f, t);
+    if (status == BL_OK && f->network) status = bl_network_begin(f, t);
     return bl_fmu_leave_setup(f, &directory, status);
 }
 
@@ -452,7 +452,9 @@ static int host_advance(bl_block *b, double t, double dt) {
                                               : BL_OK; /* parameters were tuned with the outputs of the tick */
     if (f->ended) return bl_fmu_end_run(f, t);
     if (status != BL_OK) return status;
-    if (f->clocks && bl_network_of(b, f)) return bl_network_advance(b, f, t, dt);
+    status = bl_network_find(b, f);
+    if (status != BL_OK) return status;
+    if (f->network) return bl_network_advance(b, f, t, dt);
     bl_host_enter(f);
     if (b->u != f->gathered || b->u1 || f->input_derivative_order > 0)
         return bl_host_leave(f, advance_coupled(b, f, t, dt));

@@ -49,6 +49,8 @@ struct bl_fmu_network {
     char problem[LISTED_LENGTH]; /* why it cannot run */
 };
 
+static const char NO_MEMORY[] = "out of memory for the FMUs whose clocks are connected to it";
+
 /* An operation of a member, which may call the FMU. */
 #define WITHIN(m, operation) (bl_host_enter((m)->f), bl_host_leave((m)->f, (operation)))
 
@@ -164,19 +166,20 @@ void bl_network_leave(bl_fmu_host *f) {
     f->is_networked = 0;
 }
 
-static bl_fmu_network *make_network(bl_engine *e, const int32_t *network, int32_t number) {
+/* Returns whether there was memory. */
+static bool make_network(bl_engine *e, const int32_t *network, int32_t number) {
     int32_t count = 0, clock_count = 0;
     for (int32_t k = 0; k < e->block_count; k++)
         if (network[k] == number && clocked_host(e, k)) {
             count++;
             clock_count += bl_clocks_count(clocked_host(e, k));
         }
-    if (count < 2) return NULL;
+    if (count < 2) return true;
     bl_fmu_network *net = calloc(1, sizeof *net);
-    if (!net) return NULL;
+    if (!net) return false;
     net->members = calloc((size_t)count, sizeof *net->members);
     net->wires = calloc((size_t)clock_count, sizeof *net->wires);
-    if (!net->members || !net->wires) return free_network(net), NULL;
+    if (!net->members || !net->wires) return free_network(net), false;
     for (int32_t k = 0; k < e->block_count; k++)
         if (network[k] == number && clocked_host(e, k))
             net->members[net->count++] = (network_member){.b = &e->blocks[k], .f = clocked_host(e, k)};
@@ -188,26 +191,28 @@ static bl_fmu_network *make_network(bl_engine *e, const int32_t *network, int32_
     check_network(e, net);
     for (int32_t k = 0; k < net->count; k++) net->members[k].f->network = net;
     net->user_count = net->count;
-    return net;
+    return true;
 }
 
-bl_fmu_network *bl_network_of(const bl_block *b, bl_fmu_host *f) {
-    if (!f->clocks || f->is_networked) return f->network;
+int bl_network_find(const bl_block *b, bl_fmu_host *f) {
+    if (!f->clocks || f->is_networked) return BL_OK;
     bl_engine *e = b->engine;
     int32_t *network = calloc((size_t)e->block_count, sizeof *network);
-    if (!network) return NULL;
+    bool has_memory = network != NULL;
+    if (!has_memory) return bl_fmu_error(f, "%s", NO_MEMORY);
     for (int32_t k = 0; k < e->block_count; k++) {
         network[k] = k;
         if (clocked_host(e, k)) bl_network_leave(clocked_host(e, k));
     }
     join_blocks(e, network);
-    for (int32_t k = 0; k < e->block_count; k++) {
-        if (network[k] == k && clocked_host(e, k)) make_network(e, network, k);
+    for (int32_t k = 0; k < e->block_count && has_memory; k++)
+        if (network[k] == k && clocked_host(e, k)) has_memory = make_network(e, network, k);
+    for (int32_t k = 0; k < e->block_count && has_memory; k++)
         if (clocked_host(e, k)) clocked_host(e, k)->is_networked = 1;
-    }
-    f->is_networked = 1;
     free(network);
-    return f->network;
+    if (!has_memory) return bl_fmu_error(f, "%s", NO_MEMORY);
+    f->is_networked = 1;
+    return BL_OK;
 }
 
 /* ---- events */
@@ -325,7 +330,8 @@ static int update_member(network_member *m, double t, bool is_end) {
     int more = 0, ended = 0;
     const int status = WITHIN(m, m->f->fmi->update_events(m->f, t, &more, &ended));
     if (status == BL_OK && ended) return end_simulation(m, t, is_end);
-    m->needs_update = more || is_due(m, t);
+    /* A time event shortly after t, which the FMU does not count as one at t, is not requested again here: the next part ends there. */
+    m->needs_update = more || m->f->next_event <= t || bl_clocks_due(m->f, t);
     return status;
 }
 
@@ -379,8 +385,9 @@ static int handle_alone(bl_fmu_network *net, int32_t member, double t, bool *cal
     return bl_fmu_error(m->f, "it requested more than %d iterations at t = %.9g", LARGEST_ITERATIONS, t);
 }
 
-/* Sets members before number `count` back to `start`, where one of them has passed t. */
-static int return_to_start(bl_fmu_network *net, int32_t count, double start, double t, network_member **failed) {
+/* Sets members before number `count` back to `start`, where one of them has passed t. Their events since `mark` have not been. */
+static int return_to_start(bl_fmu_network *net, int32_t count, double start, double t, const bl_log_mark *mark,
+                           network_member **failed) {
     for (int32_t k = 0; k < count; k++) {
         network_member *m = &net->members[k];
         if (m->f->ended) continue;
@@ -397,6 +404,8 @@ static int return_to_start(bl_fmu_network *net, int32_t count, double start, dou
         }
         const int status = bl_fmu_restore_snapshot(m->b, 0);
         if (status != BL_OK) return *failed = m, status;
+        bl_clocks_show(m->f);
+        bl_forget_events(m->b, mark);
         m->reached = start;
     }
     return BL_OK;
@@ -430,6 +439,8 @@ static int step_member(bl_fmu_network *net, int32_t member, double *stop, double
 static int step_members(bl_fmu_network *net, double t, double *stop, double tiny, network_member **failed) {
     int status = BL_OK;
     int32_t callers = 0;
+    bl_log_mark mark;
+    bl_mark_log(net->members->b->engine, &mark);
     for (int32_t k = 0; k < net->count; k++) callers += net->members[k].triggers;
     for (int32_t k = 0; k < net->count && status == BL_OK; k++) {
         network_member *m = *failed = &net->members[k];
@@ -445,7 +456,7 @@ static int step_members(bl_fmu_network *net, double t, double *stop, double tiny
         if (net->members[k].f->ended) continue;
         status = step_member(net, k, stop, tiny);
         if (status != BL_OK || !(*stop < before - tiny) || k == 0) continue;
-        status = return_to_start(net, k, t, *stop, failed);
+        status = return_to_start(net, k, t, *stop, &mark, failed);
         for (int32_t j = 0; j < k && status == BL_OK; j++) {
             double end = *stop;
             *failed = &net->members[j];
@@ -501,10 +512,19 @@ int bl_network_advance(const bl_block *b, bl_fmu_host *f, double t, double dt) {
     if (b->index != net->leader) return BL_OK;
     const double end = t + dt, tiny = fmax(1e-9 * dt, 4e-16 * fabs(end));
     double now = t;
+    for (int32_t k = 0; k < net->count; k++) bl_clocks_note_shown(net->members[k].f);
     int status = set_inputs(net, t, &failed);
     if (status == BL_OK) status = handle_event(net, t, false, &failed);
-    for (int part = 0; status == BL_OK && now < end - tiny && part < LARGEST_PARTS; part++) {
+    for (int part = 0; status == BL_OK && now < end - tiny; part++) {
         double stop = end;
+        if (part >= LARGEST_PARTS) {
+            failed->f->mode = HOST_BROKEN;
+            status = bl_fmu_error(failed->f,
+                                  "the step of the FMUs whose clocks are connected to it has more than %d "
+                                  "parts at t = %.9g. Look at the intervals of their clocks, or take smaller steps",
+                                  LARGEST_PARTS, now);
+            break;
+        }
         for (int32_t k = 0; k < net->count; k++) {
             const bl_fmu_host *one = net->members[k].f;
             const double next = fmin(one->next_event, bl_clocks_next(one));
@@ -514,6 +534,9 @@ int bl_network_advance(const bl_block *b, bl_fmu_host *f, double t, double dt) {
         now = stop;
         if (status == BL_OK) status = handle_event(net, now, now >= end - tiny, &failed);
     }
-    for (int32_t k = 0; k < net->count; k++) net->members[k].f->time = end;
+    for (int32_t k = 0; k < net->count; k++) {
+        net->members[k].f->time = end;
+        bl_clocks_show_noted(net->members[k].f); /* the outputs of the next tick show what has happened */
+    }
     return report(f, failed, status);
 }

@@ -6,8 +6,8 @@
 
 typedef struct bl_fmu_network bl_fmu_network;
 
-/* The network of an FMU, which is looked for once in a run; NULL: it is in none. */
-bl_fmu_network *bl_network_of(const bl_block *b, bl_fmu_host *f);
+/* Looks once in a run for the network of an FMU: f->network, NULL if it is in none. Fails without memory. */
+int bl_network_find(const bl_block *b, bl_fmu_host *f);
 /* At the end of initialization mode of an FMU: when it is the last one, the event at the start is handled. */
 int bl_network_begin(bl_fmu_host *f, double t);
 /* Advances all members at the turn of the first one; the others have nothing to do. */

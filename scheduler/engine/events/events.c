@@ -58,6 +58,15 @@ void bl_rewind_log(bl_engine *e, const bl_log_mark *mark) {
     memcpy(e->counters, mark->counters, sizeof mark->counters);
 }
 
+void bl_forget_events(const bl_block *b, const bl_log_mark *mark) {
+    bl_engine *e = b->engine;
+    int64_t kept = mark->events;
+    for (int64_t k = mark->events; k < e->event_count; k++)
+        if (e->events[k].block != b->index) e->events[kept++] = e->events[k];
+    e->counters[BL_COUNT_EVENTS] -= (double)(e->event_count - kept);
+    e->event_count = kept;
+}
+
 void bl_describe_event(const bl_engine *e, int32_t block, int32_t crossing, char *text, size_t size) {
     if (size > 0) text[0] = '\0';
     if (size == 0 || block < 0 || block >= e->block_count || !e->kernels[block]->describe_event) return;

@@ -664,6 +664,12 @@ def test_a_next_event_time_in_the_past(model):
         simulate(odd(model, "past"), until=1.0)
 
 
+def test_a_next_event_time_that_is_no_number(model, version):
+    name = "fmi3UpdateDiscreteStates" if version == 3 else "fmi2NewDiscreteStates"
+    with pytest.raises(BlockError, match=rf"ODD\.fmu.*{name} returned nextEventTime = NaN"):
+        simulate(odd(model, "no_number"), until=1.0)
+
+
 def test_an_event_iteration_without_end(model, version):
     name = "fmi3UpdateDiscreteStates" if version == 3 else "fmi2NewDiscreteStates"
     with pytest.raises(BlockError, match=rf"ODD\.fmu.*does not end: {name}"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from node import make_node
 
-from biella import BlockError, Diagram, Fmu, replay, run_realtime, simulate
-from biella.blocks import Constant, Pulse
+from biella import BiellaWarning, BlockError, Diagram, Fmu, replay, run_realtime, simulate
+from biella.blocks import Constant, Integrator, Pulse
 
 pytestmark = pytest.mark.engine
 
@@ -108,6 +108,40 @@ def test_a_clock_within_a_step_takes_the_others_back(nodes):
         np.testing.assert_allclose(result["a.last"], last, rtol=0, atol=1e-9)
 
 
+def test_an_event_of_a_repeated_step_is_listed_once(nodes):
+    """a has passed 3 ms, where b sends, and sends at 8 ms itself: again, after its way back."""
+    one, two = ({"early": 1, "period": 1.0, "offset": at} for at in (0.008, 0.003))
+    result = simulate(network(nodes, ["ab", "ba"], "ab", a=one, b=two), 0.02)
+    ticks = [(e.source, round(e.time, 9)) for e in result.events if "tx_clock" in e.kind]
+    assert ticks == [("b", 0.003), ("a", 0.008)]
+
+
+@pytest.mark.parametrize("period", [None, 5 * STEP], ids=["tick", "period"])
+def test_what_happens_in_a_step_is_not_seen_before_its_end(nodes, period):
+    """y of b is 8 from the end of the first step on: not within it, and not at ticks between."""
+    d = Diagram("held", step=STEP)
+    for name, parameters in (("a", SENDS | {"early": 1}), ("b", ANSWERS)):
+        d.add(Fmu(nodes["triggered"], period=period, parameters=parameters), name=name)
+    wire(d, "a", "b")
+    d.connect(d.blocks["b"]["y"], d.add(Integrator(), "integral"))
+    result = simulate(d, 0.1)
+    count = 1 if period is None else 5
+    shown = np.arange(11) >= count
+    assert result["b.y"].tolist() == (8.0 * shown).tolist()
+    expected = 8.0 * STEP * np.maximum(np.arange(11) - count, 0)
+    np.testing.assert_allclose(result["integral"], expected, rtol=0, atol=1e-12)
+    assert result["a.tx_clock"][:6].tolist() == (
+        [0, 1, 0, 1, 0, 0] if period is None else [0, 0, 0, 0, 0, 1]
+    )
+
+
+def test_steps_with_too_many_parts_are_refused(nodes):
+    """Clocks every 1e-9 s: a step of 0.01 s would take 10 million parts."""
+    sends = SENDS | {"early": 1, "period": 1e-9, "message": b""}
+    with pytest.raises(BlockError, match=r"`?a`?.* more than 1000000 parts at t = 0.00[56]"):
+        simulate(network(nodes, ["ab"], "ab", a=sends), STEP)
+
+
 def test_an_fmu_that_cannot_be_taken_back_is_named(nodes):
     kinds = {"a": "forgetful", "b": "forgetful"}
     two = SENDS | {"early": 1, "offset": 0.003}
@@ -159,6 +193,18 @@ def test_a_signal_of_the_diagram_activates_a_clock_at_each_tick_at_which_it_is_t
     assert result["node.count"].tolist() == active.tolist() and active[-1] >= 2
     assert result["node.y"].tolist() == [5.0 if n else 0.0 for n in active]
     np.testing.assert_allclose(result["node.last"][2], 0.01, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_an_input_whose_clock_is_not_connected_is_named(nodes, isolate):
+    d = Diagram("idle", step=STEP)
+    node = d.add(Fmu(nodes["triggered"], isolate=isolate), name="node")
+    d.connect(d.add(Constant(4.0), "four"), node["x"])
+    message = r"`node` .*never receives `x`: the clock `rx_clock` is not connected"
+    with pytest.warns(BiellaWarning, match=message):
+        d.compile()
+    d.connect(d.add(Pulse(0.03, 0.5, kind="boolean"), "pulse"), node["rx_clock"])
+    d.compile()
 
 
 def test_a_saved_state_holds_the_network(nodes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -309,6 +310,32 @@ def test_wakeups_and_damaged_operations_are_answered(nodes):
     assert decode_can(answer) == [FormatError(damaged)]
 
 
+@pytest.mark.parametrize("early", [5e-9, 5e-10])
+def test_a_node_sends_right_before_the_end_of_a_frame(nodes, early):
+    """The difference is smaller than the tolerance of instants, 1e-6 of the step of 10 ms."""
+    frame, other = CanTransmit(5, b"\1\2\3"), CanTransmit(6)
+    end = 1e-3 + classical(frame) / 500e3
+    d = build(nodes, step=0.01, a=(1e-3, 1.0, frame), b=(end - early, 1.0, other))
+    result = simulate(d, 0.02)
+    assert result["b.last_frame"][-1] == pytest.approx(end, abs=ATOL)
+    expected = end + (3 + classical(other)) / 500e3
+    assert result["a.last_frame"][-1] == pytest.approx(expected, abs=ATOL)
+
+
+def test_a_frame_that_its_node_has_cancelled_does_not_wait(nodes):
+    """The node goes off the bus and back while its frame is sent, and sends again."""
+    d = build(
+        nodes,
+        bus={"baud_rate": 10_000},  # the frame takes 5 ms
+        a=(1e-3, 2.5e-3, Status(3), Status(1), CanTransmit(0)),
+        b=(0.0, 0.0),
+    )
+    assert simulate(d, 5 * STEP)["bus.waiting"].tolist() == [0, 0, 0, 0, 1, 1]
+    cancel = (3.5e-3, 1.0, Status(3))
+    d = build(nodes, bus={"baud_rate": 10_000}, a=(1e-3, 2.5e-3, CanTransmit(0)), b=cancel)
+    assert min(simulate(d, 8 * STEP)["bus.waiting"]) == 0
+
+
 def test_nodes_configure_the_rate(nodes):
     rate, send = Configuration(1, 250_000), CanTransmit(0)
     d = build(nodes, bus={"baud_rate": None}, a=(1e-3, 1.0, rate, send), b=(0.0, 1.0, rate))
@@ -375,6 +402,10 @@ def test_a_bus_is_described_wrongly():
         CanBus(["a b", "c"])
     with pytest.raises(DiagramError, match=r"`baud_rate` must be a whole number from 1 on"):
         CanBus(baud_rate=0)
+    wrong: Any
+    for wrong in ("500k", math.nan, math.inf):
+        with pytest.raises(DiagramError, match=rf"`baud_rate` must be a whole .*got {wrong!r}"):
+            CanBus(baud_rate=wrong)
     with pytest.raises(DiagramError, match=r'`queue` must be "priority" or "fifo"'):
         CanBus(queue="lifo")
     bus = CanBus(3)

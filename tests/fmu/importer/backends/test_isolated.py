@@ -5,14 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 import sys
 import time
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from specimen import TROUBLE, make_specimen
 
-from biella import BlockError, Diagram, Fmu, simulate
+from biella import BlockError, Diagram, Fmu, FmuError, simulate
 from biella.fmu.importer._archive import sweep
+from biella.fmu.importer.backends._isolated import (
+    DONE,
+    FAILED,
+    REPLY,
+    STOPPED,
+    IsolatedSession,
+    Isolation,
+    _open_life,
+    pack_texts,
+    unpack_texts,
+)
 
 from ..runs import fail
 
@@ -100,3 +115,85 @@ def test_ctrl_c_in_a_terminal_does_not_end_an_isolated_fmu(tmp_path):
     finally:
         os.close(terminal)
     assert re.search(rb"interrupted at t = [\d.e-]+ s after \d+ ticks", said), said.decode()
+
+
+# -- what a process may send that an FMU has taken over
+
+
+@pytest.fixture
+def imposter():
+    """Return a session whose process runs a script instead of the worker."""
+    started: list[Any] = []
+
+    def start(script: str, timeout: float | None = None) -> Any:
+        session: Any = IsolatedSession.__new__(IsolatedSession)
+        session.process = subprocess.Popen(
+            [sys.executable, "-c", f"import os, time\n{script}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        started.append(session)
+        session._life, session._listener = _open_life(session.process), None
+        session._in_call = session._told = False
+        how = Isolation("engine", timeout)
+        session.block = SimpleNamespace(external_name="the FMU `bad.fmu`", how=how)
+        return session
+
+    yield start
+    for session in started:
+        session.process.kill()
+        session.process.wait()
+        session.process.stdin.close()
+        session.process.stdout.close()
+        if session._life is not None:
+            os.close(session._life)
+
+
+def reply(outcome: int, size: int) -> str:
+    return f"os.write(1, {REPLY.pack(outcome, size)!r})"
+
+
+LATE = "did not respond within 0.5 s, and its process was terminated"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes cannot be selected")
+def test_a_process_that_reads_no_request_is_ended_after_its_time(imposter):
+    """The request is larger than the pipe: without an end, the write would last 20 s."""
+    session = imposter("time.sleep(20)", 0.5)
+    with pytest.raises(FmuError, match=LATE):
+        session._call(b"R", payload=bytes(1 << 20))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_child_that_holds_the_pipe_does_not_answer_after_the_time(imposter):
+    script = f"os.fork() or (time.sleep(3), {reply(DONE, 0)}, os._exit(0))\ntime.sleep(20)"
+    with pytest.raises(FmuError, match=LATE):
+        imposter(script, 0.5)._call(b"A")
+
+
+@pytest.mark.parametrize(
+    ("op", "outcome", "size"),
+    [(b"A", FAILED, 1 << 24), (b"A", STOPPED, 1 << 24), (b"A", DONE, -1), (b"R", STOPPED, 0)],
+)
+def test_answers_that_no_worker_gives_end_the_process(imposter, op, outcome, size):
+    session = imposter(f"{reply(outcome, size)}\nos.write(1, b'x' * 60000)\ntime.sleep(20)")
+    with pytest.raises(FmuError, match=r"has written to the pipe of its process"):
+        session._call(op)
+
+
+def test_outputs_of_another_size_are_an_error(imposter):
+    session = imposter(f"{reply(DONE, 7)}\nos.write(1, bytes(7))\ntime.sleep(20)")
+    session.values = SimpleNamespace(output_count=1)
+    session._present = lambda: b""
+    with pytest.raises(FmuError, match="sent an answer of 7 bytes"):
+        session.output(0.0)
+
+
+def test_texts_of_other_sizes_are_an_error():
+    texts = [b"ab", None, b"", b"c"]
+    message = pack_texts(texts)
+    assert unpack_texts(message, 4) == texts
+    huge = np.array([1 << 62, 1 << 62], dtype="<i8").tobytes()  # their sum is negative in 64 bits
+    for wrong in (message[:-1], message + b"d", message[:20], b"", huge):
+        with pytest.raises(FmuError, match="have other sizes than announced"):
+            unpack_texts(wrong, 2 if wrong is huge else 4)

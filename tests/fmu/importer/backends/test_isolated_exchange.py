@@ -13,6 +13,7 @@ from biella import Diagram, Fmu, simulate
 from biella.blocks import Expression, Integrator
 from biella.errors import BlockError
 from biella.fmu.importer.backends._isolated import IsolatedSession
+from biella.scheduler.engine._library import contract
 
 pytestmark = pytest.mark.engine
 
@@ -55,6 +56,22 @@ def test_an_answer_of_another_size_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(IsolatedSession, "_call", lengthen)
     with pytest.raises(BlockError, match=r"ball.* sent an answer of \d+ bytes"):
+        simulate(d, until=0.1, error_estimate=False)
+
+
+@pytest.mark.parametrize("status", [contract.BL_STOP, contract.BL_ERROR_INTERRUPT, 99, -99])
+def test_an_answer_with_a_status_that_no_worker_sends_is_an_error(tmp_path, monkeypatch, status):
+    path = make_model(tmp_path / "ball.fmu", "BALL", 3)
+    d = Diagram("ball", step=0.01)
+    d.add(Fmu(path, isolate=True), name="ball")
+    call = IsolatedSession._call
+
+    def change(self, op, *arguments, **more):
+        answer = call(self, op, *arguments, **more)
+        return answer if op != b"X" else bytes([status & 0xFF]) + answer[1:]
+
+    monkeypatch.setattr(IsolatedSession, "_call", change)
+    with pytest.raises(BlockError, match=rf"ball.* sent an answer with the status {status}"):
         simulate(d, until=0.1, error_estimate=False)
 
 

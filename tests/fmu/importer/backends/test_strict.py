@@ -402,3 +402,29 @@ def test_other_systems_refuse_it_by_name(hostile, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(DiagramError, match='isolate="strict" requires Linux'):
         _strict.check_platform()
+
+
+def test_calls_without_end_do_not_hold_up_the_run(monkeypatch):
+    """Threads of an FMU may call again as soon as they are refused."""
+    import fcntl
+    import select
+
+    answered = 0
+
+    class Poll:
+        def register(self, *_: Any) -> None:
+            pass
+
+        def poll(self, _: int) -> list[tuple[int, int]]:
+            return [(0, select.POLLIN)]
+
+    def ioctl(_: int, request: int, __: Any) -> None:
+        nonlocal answered
+        answered += request == _strict._SEND
+        if answered > 1000:
+            raise AssertionError("it answers without end")
+
+    monkeypatch.setattr(select, "poll", Poll)
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    _strict.Listener(0, _strict.Report()).answer()
+    assert 0 < answered <= 1000

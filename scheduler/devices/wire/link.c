@@ -221,8 +221,10 @@ int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, s
 size_t bl_link_write(bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values,
                      uint8_t *bytes) {
     /* In a session, numbers go on where the sequence wraps. A sequence may be a little behind that of a frame that was not sent. */
+    const uint64_t turn = (uint64_t)1 << 32;
     const uint32_t ahead = sequence - (uint32_t)l->sent;
-    const uint64_t number = l->sent + ahead - (ahead > UINT32_MAX - LINK_BEHIND ? (uint64_t)1 << 32 : 0);
+    const bool is_behind = ahead > UINT32_MAX - LINK_BEHIND && l->sent + ahead >= turn;
+    const uint64_t number = l->sent + ahead - (is_behind ? turn : 0);
     const bl_frame_head head = {
         .sequence = sequence,
         .echo = l->sequence,

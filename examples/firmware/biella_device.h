@@ -318,7 +318,8 @@ static inline void biella_draw_nonce(biella_device *d) {
 
 /* After biella_init(): the key (32 bytes, as in the host's key file), and 16 bytes that are never the same in two boots of this
  * board: from its random number generator, or a counter in EEPROM or flash that is increased, and written, before this call. A
- * counter may be known to everybody, but must never go back: then recorded frames of an earlier boot could be accepted. */
+ * counter may be known to everybody, but must never go back, also where the power fails while it is written (boot_counter.h):
+ * then recorded frames of an earlier boot could be accepted. Whoever calls biella_init() again in a boot needs other bytes, too. */
 static inline void biella_set_key(biella_device *d, const uint8_t *key, const uint8_t *boot) {
     biella_absorb_key(&d->shared, key);
     memcpy(d->boot, boot, 16);

@@ -236,3 +236,20 @@ def test_it_compiles_clean(tmp_path, language, standard):
     command = [CC, "-x", language, f"-std={standard}", *STRICT, include, "-fsyntax-only", source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_number_of_a_boot_comes_twice_where_the_power_fails(tmp_path):
+    """Nonces of the board are made of it: a counter that goes back would accept records."""
+    (tmp_path / "avr").mkdir()
+    (tmp_path / "avr" / "eeprom.h").write_text(
+        "#include <stdint.h>\n"
+        "uint32_t eeprom_read_dword(const uint32_t *);\n"
+        "void eeprom_update_dword(uint32_t *, uint32_t);\n"
+        "void eeprom_write_dword(uint32_t *, uint32_t);\n"
+    )
+    program = tmp_path / "power_cuts"
+    folders = ["-I", tmp_path, "-I", ROOT / "examples" / "firmware"]
+    source = Path(__file__).with_name("power_cuts.c")
+    subprocess.run([CC, *STRICT, *folders, "-o", program, source], check=True, timeout=1800)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0 and int(done.stdout) > 300_000

@@ -1,4 +1,4 @@
-"""The device's side of the frame, written from docs/reference/frame.md and not from the engine's C."""
+"""The device's side of the frame, written from docs/reference/frame.md, not from the engine's C."""
 
 from __future__ import annotations
 

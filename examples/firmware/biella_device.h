@@ -150,10 +150,16 @@ static inline uint8_t biella_is_safe(const biella_device *d) {
 
 /* Call it with the milliseconds since the last call. Gives 1 when the watchdog trips just now. */
 static inline uint8_t biella_elapsed(biella_device *d, uint8_t milliseconds) {
-    if (d->session == 0 || d->tripped) return 0;
-    d->tripped = d->timeout - d->silence <= milliseconds;
+    const uint8_t was_tripped = d->tripped;
+    if (d->session == 0 || (was_tripped && !BIELLA_AUTH)) return 0;
+    if (d->timeout - d->silence <= milliseconds) {
+        d->tripped = 1;
+#if BIELLA_AUTH
+        d->session = 0; /* over: frames of it that somebody has held back must not be values later */
+#endif
+    }
     d->silence = (uint16_t)(d->silence + milliseconds);
-    return d->tripped;
+    return d->tripped && !was_tripped;
 }
 
 /* CRC-32, reflected, of one more byte. */

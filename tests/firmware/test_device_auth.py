@@ -164,7 +164,24 @@ def test_a_recorded_begin_ends_no_session(probe):
     for data in (hello, live, host.call()):
         state = give(probe, data)
         assert state.accepted in (0, 2) and state.safe and state.tripped
-    assert give(probe, host.session.pack(3.0, 4.0)).safe == 0
+
+
+def test_frames_that_were_held_back_are_no_values_after_a_trip(probe):
+    session = begin(probe, KeyedHost())
+    give(probe, session.pack(1.0, 2.0))
+    held = [session.pack(66.0, 0.0) for _ in range(3)]
+    assert probe.tell("elapsed 200").tripped
+    assert all(give(probe, frame).accepted == 0 for frame in held)
+    assert Hello.parse(said(probe)).session == 0
+    again = begin(probe, KeyedHost(nonce=b"\x22" * 16))
+    held = [again.pack(66.0, 0.0) for _ in range(3)]
+    probe.tell("elapsed 60")
+    assert again.parse(said(probe)).flags & TRIPPED, "until it is in control again"
+    probe.tell("elapsed 60")
+    assert all(give(probe, frame).accepted == 0 for frame in held), "nor those of a new session"
+    third = begin(probe, KeyedHost(nonce=b"\x33" * 16))
+    state = give(probe, third.pack(3.0, 4.0))
+    assert (state.accepted, state.safe, state.tripped) == (1, 0, 0)
 
 
 def test_a_host_is_kept_until_it_is_gone_and_may_itself_begin_again(probe):
@@ -190,6 +207,7 @@ def test_the_watchdog_waits_for_authenticated_frames(probe):
     give(probe, KeyedHost().call())
     assert probe.tell("elapsed 60").tripped
     said(probe)  # the answer to the call
+    session = begin(probe, KeyedHost(nonce=b"\x22" * 16))
     assert session.parse(said(probe)).flags & (SAFE | TRIPPED) == SAFE | TRIPPED
 
 

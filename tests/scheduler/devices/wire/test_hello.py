@@ -391,11 +391,26 @@ def test_as_a_device_it_takes_no_session_from_a_record(connect):
     device.take(MS)  # the host has ended: another may come
     end.write_frame(start, *live)
     assert device.take(2 * MS) == {}
+    device.give(5.0)
+    assert host.session.parse(end.frames()[-1]).values == (-9.0,)
     device.take(200 * MS)
     end.write_frame(start, *live)
     assert device.take(200 * MS) == {}
-    device.give(5.0)
-    assert host.session.parse(end.frames()[-1]).values == (-9.0,)
+
+
+def test_as_a_device_it_takes_no_frames_that_were_held_back(connect):
+    """Its host has been silent for the timeout: the session is over, also one without a frame."""
+    device, end = answering(connect)
+    for k, nonce in enumerate((b"\x55" * 16, b"\x66" * 16, b"\x77" * 16)):
+        host, now = KeyedHost(nonce=nonce), k * 1000 * MS
+        begin(device, end, host, now)
+        assert host.session is not None
+        if k != 1:
+            end.write_frame(host.session.pack(1.0))
+            assert device.take(now) == {0: 1.0}
+        end.write_frame(*(host.session.pack(66.0) for _ in range(3)))
+        assert device.take(now + 60 * MS) == {}
+        device.give(5.0)
 
 
 def test_as_a_device_it_keeps_its_host_and_lets_it_begin_again(connect):

@@ -150,10 +150,16 @@ static inline uint8_t biella_is_safe(const biella_device *d) {
 
 /* Call it with the milliseconds since the last call. Gives 1 when the watchdog trips just now. */
 static inline uint8_t biella_elapsed(biella_device *d, uint8_t milliseconds) {
-    if (d->session == 0 || d->tripped) return 0;
-    d->tripped = d->timeout - d->silence <= milliseconds;
+    const uint8_t was_tripped = d->tripped;
+    if (d->session == 0 || (was_tripped && !BIELLA_AUTH)) return 0;
+    if (d->timeout - d->silence <= milliseconds) {
+        d->tripped = 1;
+#if BIELLA_AUTH
+        d->session = 0; /* over: frames of it that somebody has held back must not be values later */
+#endif
+    }
     d->silence = (uint16_t)(d->silence + milliseconds);
-    return d->tripped;
+    return d->tripped && !was_tripped;
 }
 
 /* CRC-32, reflected, of one more byte. */
@@ -318,7 +324,8 @@ static inline void biella_draw_nonce(biella_device *d) {
 
 /* After biella_init(): the key (32 bytes, as in the host's key file), and 16 bytes that are never the same in two boots of this
  * board: from its random number generator, or a counter in EEPROM or flash that is increased, and written, before this call. A
- * counter may be known to everybody, but must never go back: then recorded frames of an earlier boot could be accepted. */
+ * counter may be known to everybody, but must never go back, also where the power fails while it is written (boot_counter.h):
+ * then recorded frames of an earlier boot could be accepted. Whoever calls biella_init() again in a boot needs other bytes, too. */
 static inline void biella_set_key(biella_device *d, const uint8_t *key, const uint8_t *boot) {
     biella_absorb_key(&d->shared, key);
     memcpy(d->boot, boot, 16);

@@ -38,13 +38,10 @@ static void board_start(void) {
 }
 
 #if BIELLA_AUTH
-#include <avr/eeprom.h>
+#include "boot_counter.h"
 
-/* The number of this boot, from the first four bytes of the EEPROM, which last for 100,000 boots. */
 static void board_boot(uint8_t *boot) {
-    uint32_t *const counter = (uint32_t *)0;
-    const uint32_t number = eeprom_read_dword(counter) + 1u;
-    eeprom_write_dword(counter, number);
+    const uint32_t number = count_boot();
     memset(boot, 0, 16);
     memcpy(boot, &number, sizeof number);
 }

@@ -32,6 +32,8 @@ def read_key(given: str, folder: Path) -> bytes:
         If there is no such key, or others may read its file.
     """
     kind, _, name = given.partition(":")
+    if re.fullmatch(rf"\s*[0-9a-fA-F]{{{_DIGITS}}}\s*", name):
+        name = ""  # the key itself, which no message may show
     if kind == "file" and name:
         return _parse(_read_file(folder / Path(name).expanduser()), f"`{name}`")
     if kind == "env" and name:
@@ -49,8 +51,9 @@ def read_key(given: str, folder: Path) -> bytes:
 
 def _read_file(path: Path) -> str:
     try:
-        mode = path.stat().st_mode
-        text = path.read_text(encoding="ascii")
+        with path.open(encoding="ascii") as file:
+            mode = os.fstat(file.fileno()).st_mode  # of what is read: the name may change meanwhile
+            text = file.read()
     except FileNotFoundError:
         raise DeviceError(
             f"there is no key file `{path}`: copy that of the device, or make one: biella key "
@@ -121,7 +124,11 @@ def make_key(options: argparse.Namespace) -> None:
     text = f"{options.file}: a new key, for this user only"
     if options.header:
         items = ", ".join(f"0x{byte:02x}" for byte in key)
-        _write_new(Path(options.header), f"#define BIELLA_KEY {{{items}}}\n")
+        try:
+            _write_new(Path(options.header), f"#define BIELLA_KEY {{{items}}}\n")
+        except BaseException:
+            Path(options.file).unlink()
+            raise
         text += f"; the same for a board: {options.header}"
     print(f'{text}. In rig.toml: key = "file:{options.file}"')
 

@@ -295,10 +295,11 @@ def _open_wire(
     device = Device(entry, handle)
     if key is not None:
         block = (ctypes.c_uint8 * len(key))(*key)
-        if library().bl_wire_set_key(handle, block) != OK:
+        status = library().bl_wire_set_key(handle, block)
+        ctypes.memset(block, 0, len(key))
+        if status != OK:
             device.close()
             raise DeviceError(f"{device.why}.")
-        ctypes.memset(block, 0, len(key))
     return device
 
 

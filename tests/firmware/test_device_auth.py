@@ -164,7 +164,24 @@ def test_a_recorded_begin_ends_no_session(probe):
     for data in (hello, live, host.call()):
         state = give(probe, data)
         assert state.accepted in (0, 2) and state.safe and state.tripped
-    assert give(probe, host.session.pack(3.0, 4.0)).safe == 0
+
+
+def test_frames_that_were_held_back_are_no_values_after_a_trip(probe):
+    session = begin(probe, KeyedHost())
+    give(probe, session.pack(1.0, 2.0))
+    held = [session.pack(66.0, 0.0) for _ in range(3)]
+    assert probe.tell("elapsed 200").tripped
+    assert all(give(probe, frame).accepted == 0 for frame in held)
+    assert Hello.parse(said(probe)).session == 0
+    again = begin(probe, KeyedHost(nonce=b"\x22" * 16))
+    held = [again.pack(66.0, 0.0) for _ in range(3)]
+    probe.tell("elapsed 60")
+    assert again.parse(said(probe)).flags & TRIPPED, "until it is in control again"
+    probe.tell("elapsed 60")
+    assert all(give(probe, frame).accepted == 0 for frame in held), "nor those of a new session"
+    third = begin(probe, KeyedHost(nonce=b"\x33" * 16))
+    state = give(probe, third.pack(3.0, 4.0))
+    assert (state.accepted, state.safe, state.tripped) == (1, 0, 0)
 
 
 def test_a_host_is_kept_until_it_is_gone_and_may_itself_begin_again(probe):
@@ -190,6 +207,7 @@ def test_the_watchdog_waits_for_authenticated_frames(probe):
     give(probe, KeyedHost().call())
     assert probe.tell("elapsed 60").tripped
     said(probe)  # the answer to the call
+    session = begin(probe, KeyedHost(nonce=b"\x22" * 16))
     assert session.parse(said(probe)).flags & (SAFE | TRIPPED) == SAFE | TRIPPED
 
 
@@ -236,3 +254,20 @@ def test_it_compiles_clean(tmp_path, language, standard):
     command = [CC, "-x", language, f"-std={standard}", *STRICT, include, "-fsyntax-only", source]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_number_of_a_boot_comes_twice_where_the_power_fails(tmp_path):
+    """Nonces of the board are made of it: a counter that goes back would accept records."""
+    (tmp_path / "avr").mkdir()
+    (tmp_path / "avr" / "eeprom.h").write_text(
+        "#include <stdint.h>\n"
+        "uint32_t eeprom_read_dword(const uint32_t *);\n"
+        "void eeprom_update_dword(uint32_t *, uint32_t);\n"
+        "void eeprom_write_dword(uint32_t *, uint32_t);\n"
+    )
+    program = tmp_path / "power_cuts"
+    folders = ["-I", tmp_path, "-I", ROOT / "examples" / "firmware"]
+    source = Path(__file__).with_name("power_cuts.c")
+    subprocess.run([CC, *STRICT, *folders, "-o", program, source], check=True, timeout=1800)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0 and int(done.stdout) > 300_000

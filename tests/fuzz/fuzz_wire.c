@@ -45,19 +45,21 @@ static void check_host(const wire *w, const bl_link *before, const bl_frame_head
     check(head->session == before->session ? head->sequence - before->sequence - 1 < INT32_MAX : was_free);
 }
 
-/* A session begins only with our own nonce, which is then used up; a device that has a host keeps it. */
+/* A session begins only with our own nonce, which is then used up; a device keeps a host that is not silent. */
 static void check_session(const wire *w, const bl_device *d, const bl_link *before, const uint8_t *nonce,
                           int was_free) {
     const bl_handshake *h = &w->handshake;
     if (w->link.session == before->session || w->link.session == 0) return;
     check(w->size == BL_HELLO_SIZE && w->link.session == (w->bytes[16] | w->bytes[17] << 8));
     check(memcmp(w->bytes + (d->answers ? 32 : 16), nonce, BL_NONCE) == 0 && memcmp(h->nonce, nonce, BL_NONCE) != 0);
-    check(!d->answers || was_free || (w->bytes[4] | w->bytes[5] << 8) == before->session);
+    check(!d->answers || was_free || w->now - before->time > TIMEOUT ||
+          (w->bytes[4] | w->bytes[5] << 8) == before->session);
     check(d->answers == w->link.open);
 }
 
-static void check_number(const wire *w, const bl_link *before, const bl_frame_head *head) {
+static void check_number(const wire *w, const bl_device *d, const bl_link *before, const bl_frame_head *head) {
     const uint64_t number = (uint64_t)head->wraps << 32 | head->sequence;
+    check(!d->answers || w->now - before->time <= TIMEOUT);
     check(before->open && head->session == before->session && number > before->taken && w->link.taken == number);
 }
 
@@ -78,7 +80,7 @@ static int take_one(wire *w, bl_device *d, int64_t now) {
     uint8_t again[BL_FRAME_SIZE];
     if (w->link.keyed) {
         check(bl_frame_read_signed(w->bytes, w->size, d->in_count, &w->link.incoming, &head, values) == 1);
-        check_number(w, &before, &head);
+        check_number(w, d, &before, &head);
         check(bl_frame_write_signed(&head, values, d->in_count, &w->link.incoming, again) == w->size);
         check(memcmp(again, w->bytes, w->size - BL_MAC_TAG) == 0);
         return 1;

@@ -115,8 +115,9 @@ static void take_of_device(bl_link *l, bl_device *d, const uint8_t *bytes, uint6
         begin_session(l, d, bytes + AT_HOST, bytes + AT_DEVICE);
         l->stranger = true;
     } else if (!l->open && l->session != 0 && is_same(bytes + AT_HOST, h->host)) {
+        if (is_same(bytes + AT_DEVICE, h->device)) return; /* its nonce is unused: it has not begun the session */
         if (has_ours) open_session(l, d, number, now);
-        else if (!is_same(bytes + AT_DEVICE, h->device)) l->session = 0; /* it has restarted meanwhile: call again */
+        else l->session = 0; /* it has restarted meanwhile: call again */
     } else if (!has_ours && now >= h->due) {
         l->stranger = true; /* it may have restarted; whether it is an old answer, a call will show */
     }

@@ -73,7 +73,17 @@ void bl_link_renew(bl_link *l, const bl_device *d) {
 
 bool bl_link_is_open(const bl_link *l) { return !l->keyed || l->open; }
 
-bool bl_link_must_greet(const bl_link *l, const bl_device *d, bool waits, int64_t now) {
+/* A device whose host has been silent for its timeout ends the session. Otherwise frames that somebody has held back would be
+   its values at any later time. */
+static void end_if_silent(bl_link *l, const bl_device *d, int64_t now) {
+    if (!d->answers || !l->open || !l->handshake) return;
+    if (d->timeout == 0 || now - l->time - d->excused <= d->timeout) return;
+    l->open = false;
+    l->session = 0;
+}
+
+bool bl_link_must_greet(bl_link *l, const bl_device *d, bool waits, int64_t now) {
+    if (l->keyed) end_if_silent(l, d, now);
     if (l->stranger || (l->keyed && bl_hello_is_due(l, d, now))) return true;
     const bool paused = l->keyed && (!l->open || now < l->handshake->due); /* a board may need milliseconds for a tag */
     return waits && !paused && (!l->heard || d->lost);
@@ -161,6 +171,7 @@ static int take_signed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t si
 }
 
 static int take_keyed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, int64_t now) {
+    end_if_silent(l, d, now);
     if (size != BL_HELLO_SIZE || bytes[0] != BL_FRAME_AUTHENTICATED || !(bytes[1] & BL_HELLO_KIND))
         return take_signed(l, d, bytes, size, now);
     const int status = bl_hello_take(l, d, bytes, size, now);
@@ -221,8 +232,10 @@ int bl_link_feed(bl_link *l, bl_stream *s, bl_device *d, const uint8_t *bytes, s
 size_t bl_link_write(bl_link *l, const bl_device *d, uint32_t sequence, int flags, const double *values,
                      uint8_t *bytes) {
     /* In a session, numbers go on where the sequence wraps. A sequence may be a little behind that of a frame that was not sent. */
+    const uint64_t turn = (uint64_t)1 << 32;
     const uint32_t ahead = sequence - (uint32_t)l->sent;
-    const uint64_t number = l->sent + ahead - (ahead > UINT32_MAX - LINK_BEHIND ? (uint64_t)1 << 32 : 0);
+    const bool is_behind = ahead > UINT32_MAX - LINK_BEHIND && l->sent + ahead >= turn;
+    const uint64_t number = l->sent + ahead - (is_behind ? turn : 0);
     const bl_frame_head head = {
         .sequence = sequence,
         .echo = l->sequence,

@@ -47,7 +47,7 @@ void bl_link_renew(bl_link *l, const bl_device *d);
 /* Whether frames can be sent: they are not authenticated, or there is a session. */
 bool bl_link_is_open(const bl_link *l);
 /* Whether a hello must be sent now; `waits`: the run is real-time by the device, which may send only in response. */
-bool bl_link_must_greet(const bl_link *l, const bl_device *d, bool waits, int64_t now);
+bool bl_link_must_greet(bl_link *l, const bl_device *d, bool waits, int64_t now);
 /* Of one that answers: whether another host may come, since there is none or it is gone or has ended. */
 bool bl_link_is_free(const bl_link *l, const bl_device *d);
 /* Accepts one frame into d (received, sequence, echo, tripped) and returns 1; or rejects and counts it and returns 0. */

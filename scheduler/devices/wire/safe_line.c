@@ -37,6 +37,7 @@ void bl_safe_line_publish(bl_device *d) {
     if (!line) return;
     const uint32_t next = atomic_load_explicit(&line->current, memory_order_relaxed) + 1;
     bl_line_state *state = &line->states[next % 2];
+    atomic_thread_fence(memory_order_release); /* who reads any of it finds that the other state is current */
     const int descriptor = d->driver->share(d, state);
     state->last_sent = d->last_sent;
     atomic_store_explicit(&line->current, next, memory_order_release);
@@ -100,7 +101,7 @@ static int line_send(bl_device *d, uint32_t sequence, int flags) {
                                           s->line.flags & BL_WIRE_CHECKSUM, text);
         return put_message(s, '\n', (const uint8_t *)text, size);
     }
-    if (!bl_link_is_open(&s->line.link)) return -EAGAIN; /* the device has begun no session, so it is safe */
+    if (!bl_link_is_open(&s->line.link)) return -EAGAIN; /* no session is open: nothing that the device would accept */
     const size_t size = bl_link_write(&s->line.link, d, sequence, flags, d->sending, frame);
     if (size == 0) return -ERANGE;
     if (s->line.kind == BL_LINE_DATAGRAM) return put_datagram(s, frame, size);
@@ -136,6 +137,7 @@ bl_device *bl_safe_line_open(const bl_safe_line *line, const bl_line_state *stat
     if (!s) return NULL;
     s->descriptor = descriptor;
     s->line = *state;
+    s->line.link.handshake = NULL; /* of the memory of a process that has failed, no pointer is one */
     bl_device *d = bl_device_open(&LINE, s, line->name, line->in_count, line->out_count);
     if (!d) {
         free(s);

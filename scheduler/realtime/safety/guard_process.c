@@ -44,6 +44,7 @@ static void forget_run(guard_state *g) {
     if (g->page) (void)munmap(g->page, sizeof *g->page);
     g->page = NULL;
     g->line_count = 0;
+    bl_wipe(g->lines, sizeof g->lines); /* keys of sessions */
 }
 
 static void watch_process(guard_state *g, int process) {

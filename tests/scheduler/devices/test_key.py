@@ -57,6 +57,8 @@ def test_a_key_is_read_from_a_file_or_a_variable(file, monkeypatch):
         ("file:rig.key", "z" + HEX[1:], "64 hexadecimal digits"),
         ("env:NO_SUCH_KEY", None, "no environment variable `NO_SUCH_KEY`"),
         (HEX, None, "and not the key itself"),
+        (f"file:{HEX}", None, "and not the key itself"),
+        (f"env: {HEX.upper()}", None, "and not the key itself"),
         ("file:", None, 'must be "file:NAME" or "env:NAME"'),
     ],
 )
@@ -65,7 +67,7 @@ def test_what_is_no_key_is_explained_without_its_content(file, given, content, w
         file.write_text(content)
     with pytest.raises(DeviceError, match=words) as caught:
         read_key(given, file.parent)
-    assert HEX[1:20] not in str(caught.value)
+    assert HEX[1:20] not in str(caught.value).lower()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions")
@@ -130,3 +132,12 @@ def test_the_command_makes_a_key(tmp_path, capsys, monkeypatch):
     assert cli.main(["key", "rig.key"]) == 1
     assert "exists already" in capsys.readouterr().err
     assert read_key("file:rig.key", tmp_path) == key
+
+
+def test_a_command_that_fails_leaves_no_key(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rig_key.h").write_text("of another board")
+    assert cli.main(["key", "rig.key", "--header", "rig_key.h"]) == 1
+    assert "`rig_key.h` exists already" in capsys.readouterr().err
+    assert os.listdir() == ["rig_key.h"]
+    assert (tmp_path / "rig_key.h").read_text() == "of another board"

@@ -13,6 +13,7 @@ import pytest
 from biella import run_realtime
 from biella.errors import BindingError, DeviceError
 from biella.scheduler.binding._bind import open_binding
+from biella.scheduler.devices.fieldbus._opcua import OpcuaDriver
 
 from ..diagrams import loop
 from ..peer import wait_for
@@ -215,6 +216,19 @@ def test_who_is_not_let_in(cell, folder, options, words):
 
 
 @pytest.mark.slow
+def test_a_server_that_shows_a_certificate_of_which_it_has_no_key(cell, folder, monkeypatch):
+    """The offers are not signed: what they say must not matter for the connection."""
+
+    async def believe(self):
+        return True
+
+    monkeypatch.setattr(OpcuaDriver, "_check_offers", believe)
+    pinned = {"server_certificate": "stranger.pem"}
+    with pytest.raises(DeviceError, match="rejected the secure connection"):
+        open_binding(loop(), rig(folder, cell.url, **pinned))
+    open_binding(loop(), rig(folder, cell.url)).close()
+
+
 def test_a_server_without_security_is_named(folder):
     with LoopThread() as thread:
         plain = Cell(thread, folder, [ua.SecurityPolicyType.NoSecurity])

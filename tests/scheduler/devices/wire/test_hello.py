@@ -172,6 +172,17 @@ def test_the_sequence_of_the_host_goes_on_where_it_wraps(keyed):
     assert [frame.sequence for frame in peer.heard] == [2**31, *range(2**32 - 3, 2**32 + 3)]
 
 
+def test_a_run_may_begin_close_to_the_wrap(keyed):
+    """As after a snapshot: a first sequence that is not behind the 0 frames before it."""
+    device, end, peer = keyed()
+    now = meet(device, end, peer)
+    for tick in range(2**32 - 3, 2**32 + 2):
+        device.take(now, tick=tick)
+        device.give(1.0)
+    hear(end, peer, 5)
+    assert [frame.sequence for frame in peer.heard] == [*range(2**32 - 2, 2**32 + 3)]
+
+
 def test_frames_of_another_run_are_rejected(connect):
     """The 16-bit session may even be the same: keys are not."""
     nonces = [b"\x07" * 16, b"\x08" * 16, b"\x09" * 16]
@@ -280,6 +291,19 @@ def test_a_device_restarts_between_its_answer_and_the_session(keyed):
     assert peer.heard[-1].values == (1.0,)
 
 
+def test_a_device_that_has_not_begun_the_session_gets_no_values(keyed):
+    """Its session with another host may have the same number of 16 bits by chance."""
+    device, end, peer = keyed()
+    device.take(0)
+    nonce = Hello.parse(end.frames()[-1]).host
+    number = int.from_bytes(nonce[:2], "little")
+    for k in range(3):
+        end.write_frame(Hello(DEVICE, nonce, peer.nonce, session=number).pack())
+        device.take(k * RETRY)
+        device.give(66.0)
+    assert all(is_hello(data) for data in end.frames(3))
+
+
 def test_hellos_that_are_lost_are_sent_again(keyed):
     device, end, peer = keyed()
     now = 0
@@ -367,11 +391,26 @@ def test_as_a_device_it_takes_no_session_from_a_record(connect):
     device.take(MS)  # the host has ended: another may come
     end.write_frame(start, *live)
     assert device.take(2 * MS) == {}
+    device.give(5.0)
+    assert host.session.parse(end.frames()[-1]).values == (-9.0,)
     device.take(200 * MS)
     end.write_frame(start, *live)
     assert device.take(200 * MS) == {}
-    device.give(5.0)
-    assert host.session.parse(end.frames()[-1]).values == (-9.0,)
+
+
+def test_as_a_device_it_takes_no_frames_that_were_held_back(connect):
+    """Its host has been silent for the timeout: the session is over, also one without a frame."""
+    device, end = answering(connect)
+    for k, nonce in enumerate((b"\x55" * 16, b"\x66" * 16, b"\x77" * 16)):
+        host, now = KeyedHost(nonce=nonce), k * 1000 * MS
+        begin(device, end, host, now)
+        assert host.session is not None
+        if k != 1:
+            end.write_frame(host.session.pack(1.0))
+            assert device.take(now) == {0: 1.0}
+        end.write_frame(*(host.session.pack(66.0) for _ in range(3)))
+        assert device.take(now + 60 * MS) == {}
+        device.give(5.0)
 
 
 def test_as_a_device_it_keeps_its_host_and_lets_it_begin_again(connect):

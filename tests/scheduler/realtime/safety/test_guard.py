@@ -139,7 +139,10 @@ def test_what_the_guard_cannot_reach_is_named():
 
 
 def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
-    """A wild write before the death: to the number of lines, that of values, and the values."""
+    """A wild write before the death: to the number of lines, that of values, the values, a pointer.
+
+    The guard ends in order: it latches the run.
+    """
     process = start(
         board,
         ", guard=True",
@@ -152,6 +155,8 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
                 ctypes.memmove(at + 8, struct.pack("<i", 1 << 30), 4)
                 line = struct.pack("<iiiid", 1 << 30, 1 << 30, 0, 0, 7.0)
                 ctypes.memmove(at + 296 + 64, line, len(line))
+                for state in 2136, 2400:  # bl_link.handshake of both states
+                    ctypes.memmove(at + 296 + state + 8 + 112, struct.pack("<q", 8), 8)
                 os._exit(1)
             threading.Thread(target=damage, daemon=True).start()
         """,
@@ -160,6 +165,8 @@ def test_the_guard_does_not_trust_the_memory_of_a_run_that_dies(board):
     process.communicate("now\n", timeout=300)
     wait_until(lambda: board.is_safe)
     assert all(value == SAFE for _, value, flags in board.seen if flags & 2)
+    folder = Path(os.environ["XDG_RUNTIME_DIR"], "biella")
+    wait_until(lambda: bool(list(folder.glob("*.latch"))))
 
 
 def test_a_latch_that_cannot_be_read_is_a_latch(board, capsys):

@@ -53,6 +53,7 @@ ATTACKS = {
     "rename a file": "files",
     "delete a file": "files",
     "kill a process": "calls",
+    "unix socket, by a datagram from a pair": "calls",
 }
 """In the order of hostile.c, with the protection that prevents it."""
 REFUSED_ANYWAY = {"trace a process", "new user namespace", "delete a file"}
@@ -130,12 +131,14 @@ def attack(hostile: Path, folder: Path, isolate: Any) -> Outcome:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
         subprocess.Popen(["sleep", "60"]) as victim,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always", BiellaWarning)
         local.bind(name)
         local.listen()
+        datagrams.bind(f"{name}.datagrams")
         given = {
             "port": server.getsockname()[1], "victim": victim.pid, "socket": name,
             "secret": str(secret), "target": str(target), "made": str(folder / "made"),
@@ -159,7 +162,7 @@ def attack(hostile: Path, folder: Path, isolate: Any) -> Outcome:
         {name: int(result[f"f.a{k}"][-1]) for k, name in enumerate(ATTACKS)},
         {name: float(result[f"f.{name}"][-1]) for name in ("resource", "scratch", "large")},
         contacted,
-        {path.name: path.read_text() for path in folder.iterdir() if path.name != "s"},
+        {path.name: path.read_text() for path in folder.iterdir() if not path.is_socket()},
         secret.stat().st_mode & 0o777,
         lives,
         result.info.get("isolation", {}).get("f", {}),

@@ -65,6 +65,7 @@ _SCRIPT = Path(__file__).with_name("_sandbox.py")
 _NOTICE, _ANSWER = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _REFUSED_MOST = 1000  # kinds of calls are listed, the rest is counted
+_AT_ONCE = 100  # calls that are answered before the time is looked at again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,14 +189,16 @@ class Listener:
         self.descriptor, self.report = descriptor, report  # None: the kernel refuses by itself
 
     def answer(self) -> None:
-        """Refuse the calls that wait."""
+        """Refuse the calls that wait: some of them, since threads may go on asking."""
         import fcntl
 
         if self.descriptor is None:
             return
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
-        while any(event & select.POLLIN for _, event in poll.poll(0)):
+        for _ in range(_AT_ONCE):
+            if not any(event & select.POLLIN for _, event in poll.poll(0)):
+                return
             notice = bytearray(_NOTICE.size)
             try:
                 fcntl.ioctl(self.descriptor, _RECEIVE, notice)

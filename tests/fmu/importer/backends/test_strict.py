@@ -377,6 +377,27 @@ def test_more_files_and_variables_are_granted_by_name(hostile, tmp_path, monkeyp
     assert result[f"f.a{place('write to its own folder')}"][-1] < 0
 
 
+def test_threads_that_go_on_asking_do_not_keep_the_run_from_its_timeout(monkeypatch):
+    """As many threads do it that call `fork` without end: there is always one that waits."""
+    import fcntl
+
+    asked = 0
+
+    def ask(descriptor, request, notice):
+        nonlocal asked
+        asked += 1
+        assert asked < 10_000, "it goes on as long as the threads do"
+
+    monkeypatch.setattr(fcntl, "ioctl", ask)
+    ours, theirs = os.pipe()
+    os.write(theirs, b"!")  # readable, always
+    listener = _strict.Listener(ours, _strict.Report())
+    listener.answer()
+    assert asked > 1 and sum(listener.report.refused.values()) == asked // 2
+    listener.close()
+    os.close(theirs)
+
+
 def test_the_command_line_confines_and_reports(tmp_path, capsys):
     specimen = make_specimen(tmp_path / "s.fmu")
     assert main(["simulate", "--isolate", "strict", str(specimen), "--stop", "0.1"]) == 0

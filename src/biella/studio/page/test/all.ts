@@ -6,3 +6,4 @@ import "./spectrum";
 import "./lanes";
 import "./format";
 import "./protocol";
+import "./storage";

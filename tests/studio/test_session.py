@@ -273,6 +273,24 @@ def test_what_is_set_while_a_run_is_started_holds_in_it(tmp_path, monkeypatch):
         assert session.run["push"] == 7.0 and session.run["p.k"] == 2.0
 
 
+def test_a_run_that_is_being_started_is_stopped(tmp_path, monkeypatch):
+    start = _session.start_run
+    stopped = []
+    with open_studio(write_rig(tmp_path)) as (session, _, page):
+
+        def start_slowly(*given, **options):
+            stopped.append(session.act("stop", {}))
+            return start(*given, **options)
+
+        monkeypatch.setattr(_session, "start_run", start_slowly)
+        page.do("run")
+        try:
+            assert stopped[0].result(timeout=20) is None
+            page.wait_state("ended")
+        finally:
+            session.run._end("the test is over")  # else the main thread may wait for it
+
+
 def test_a_request_that_comes_while_the_studio_is_closed_is_answered(tmp_path):
     session = LiveSession(write_rig(tmp_path))
     session.load()

@@ -524,8 +524,8 @@ class LiveSession(AbstractRunSession):
             job = self._start_stepping
         if job is None:
             return super().act(name, request)
-        if name != "step" and self._is_going():
-            self._require_run()._end("stopped from the studio")
+        if name != "step" and self.run is not None:
+            self.run._end("stopped from the studio")
         future: Future[Message] = Future()
         try:
             self._jobs.put_nowait((job, request, future))
@@ -543,7 +543,7 @@ class LiveSession(AbstractRunSession):
         self._do_step(request)
 
     def _stop(self, request: Message) -> None:
-        self._collect()
+        self._end_run()  # also one that was being started
 
     def _do_factor(self, request: Message) -> None:
         value = read_number(request, "value", math.nan)

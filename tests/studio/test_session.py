@@ -241,7 +241,7 @@ def test_any_exception_of_the_users_blocks_is_a_problem_and_the_studio_goes_on(
     tmp_path, monkeypatch
 ):
     file = write_rig(tmp_path)
-    with open_studio(file) as (session, _, page):
+    with open_studio(file) as (_, _, page):
         page.do("run")
         with monkeypatch.context() as patch:
 

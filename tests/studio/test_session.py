@@ -2,6 +2,7 @@
 
 import os
 import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from biella import BiellaError, replay
 from biella.results import Result
 from biella.scheduler.realtime import _live_exit as live_exit
+from biella.scheduler.realtime._start import start_run
 from biella.scheduler.realtime.log._replay import find_differences
 from biella.studio import _session
 from biella.studio._session import LiveSession
@@ -259,7 +261,7 @@ def test_any_exception_of_the_users_blocks_is_a_problem_and_the_studio_goes_on(
 
 
 def test_what_is_set_while_a_run_is_started_holds_in_it(tmp_path, monkeypatch):
-    start = _session.start_run
+    start = start_run
     with open_studio(write_rig(tmp_path)) as (session, _, page):
 
         def start_slowly(*given, **options):
@@ -274,7 +276,7 @@ def test_what_is_set_while_a_run_is_started_holds_in_it(tmp_path, monkeypatch):
 
 
 def test_a_run_that_is_being_started_is_stopped(tmp_path, monkeypatch):
-    start = _session.start_run
+    start = start_run
     stopped = []
     with open_studio(write_rig(tmp_path)) as (session, _, page):
 
@@ -295,15 +297,17 @@ def test_a_request_that_comes_while_the_studio_is_closed_is_answered(tmp_path):
     session = LiveSession(write_rig(tmp_path))
     session.load()
     session.end()
+    refused = session.act("run", {})
+    assert isinstance(refused, Future)
     with pytest.raises(BiellaError, match="is being closed"):
-        session.act("run", {}).result(timeout=20)
+        refused.result(timeout=20)
 
 
 def test_events_of_one_instant_are_all_told(tmp_path, monkeypatch):
     session = LiveSession(write_rig(tmp_path))
     keys = []
     session.announce = lambda message, key="": keys.append(key)
-    monkeypatch.setattr(_session.time, "monotonic", lambda: 1.0)  # some clocks count 16 ms
+    monkeypatch.setattr(time, "monotonic", lambda: 1.0)  # some clocks count 16 ms
     for number in range(3):
         session._note("", f"{number}")
     assert len(set(keys)) == 3

@@ -29,7 +29,18 @@ def build(folder: Path) -> Path:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None or sys.platform == "win32":
         sys.exit("This benchmark needs a C compiler and POSIX.")
-    wire = ["frame", "link", "outbox", "port", "serial", "sockets", "text", "udp"]
+    wire = [
+        "blake2s",
+        "frame",
+        "hello",
+        "link",
+        "outbox",
+        "port",
+        "serial",
+        "sockets",
+        "text",
+        "udp",
+    ]
     drivers = [
         "devices/device.c",
         "devices/wire/safe_line.c",

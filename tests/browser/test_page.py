@@ -247,10 +247,14 @@ def test_a_subsystem_is_looked_into_and_left(browser, studio):
 
 @slow
 def test_a_lost_server_is_said_and_found_again(browser, rig):
+    events = "document.querySelectorAll('.item.event').length"
     with open_page(browser, rig) as server:
         click_wire(browser, "ref.y")
         browser.wait(has_trace("ref.y"))
         session, port, token = server.session, server.port, server.token
+        session._note("", "told again with each connection")
+        browser.do("document.querySelectorAll('[role=tab]')[2].click()")
+        browser.wait(f"{events} === 1")
         server.close()
         browser.wait("document.querySelector('[data-testid=banner]') !== null")
         with StudioServer(session, port) as second:
@@ -260,6 +264,7 @@ def test_a_lost_server_is_said_and_found_again(browser, rig):
             run(browser)
             browser.wait(f"Number.isFinite({value_of('ref.y')})")
             browser.wait(f"{drawing(0)} > 20")
+            assert browser.do(events) == 1
 
 
 @slow

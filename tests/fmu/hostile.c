@@ -79,6 +79,18 @@ static int contact_unix(const char *name) {
     const int status = outcome(connect(s, (struct sockaddr *)&to, sizeof to));
     return close(s), status;
 }
+/* A pair of sockets needs no address, but a datagram from one may have any. */
+static int contact_from_pair(const char *name) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) < 0) return -errno;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    snprintf(to.sun_path, sizeof to.sun_path, "%s.datagrams", name);
+    struct iovec text = {"sent", 4};
+    const struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = &text, .msg_iovlen = 1};
+    const int status = outcome(sendmsg(pair[0], &message, 0));
+    close(pair[0]);
+    return close(pair[1]), status;
+}
 static int fork_child(void) {
     const pid_t child = fork();
     if (child < 0) return -errno;
@@ -166,6 +178,7 @@ static void attack(model *m) {
     TRY(outcome(rename(m->target, m->made)));
     TRY(outcome(unlink(m->target)));
     TRY(outcome(kill(m->victim, SIGKILL)));
+    TRY(contact_from_pair(m->unix_name));
 }
 
 static int end(model *m) {

@@ -4,6 +4,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +14,9 @@ import pytest
 from biella import BiellaError
 from biella.cli import load_diagram
 from biella.scheduler.realtime._start import start_run
+from biella.studio import _attached
 from biella.studio._attached import AttachedSession, WatchedSession
+from biella.studio._session import AbstractSession
 
 from .client import Client, serving, write_rig
 
@@ -90,3 +95,22 @@ def test_run_realtime_serves_itself(tmp_path):
     finally:
         process.kill()
         process.communicate(timeout=60)
+
+
+def test_a_run_that_does_not_answer_a_rearm_holds_up_no_page(monkeypatch):
+    session = WatchedSession.__new__(WatchedSession)
+    AbstractSession.__init__(session)
+    session._page, session._glance, session._ended = Path("x"), None, False  # type: ignore[assignment]
+    answers = threading.Event()
+
+    def wait(page, glance):
+        assert threading.current_thread() is not threading.main_thread()
+        assert answers.wait(60)
+        raise BiellaError("process 7 does not respond")
+
+    monkeypatch.setattr(_attached, "request_rearm", wait)
+    future = session.act("rearm", {})
+    assert isinstance(future, Future) and not future.done()
+    answers.set()
+    with pytest.raises(BiellaError, match="does not respond"):
+        future.result(60)

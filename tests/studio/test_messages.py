@@ -27,6 +27,11 @@ def test_numbers_that_are_not_finite_are_words():
     assert json.loads(text) == {"a": [1.0, "Infinity", ["-Infinity", {"b": "NaN"}]], "c": True}
 
 
+def test_names_of_files_with_bytes_that_no_character_has_can_be_sent():
+    text = encode({"file": "caf\udce9.py", "unit": "µm"})
+    assert json.loads(text.encode()) == {"file": "caf\udce9.py", "unit": "µm"}
+
+
 def test_a_diagram_and_its_parameters():
     d = limited()
     plan = d.compile()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from biella.scheduler.realtime._history import History
 from biella.scheduler.results._signals import Signal
+from biella.studio import _scopes
 from biella.studio._scopes import HISTORY, SINGLE, WINDOW, Scope, decimate
 
 
@@ -100,6 +101,28 @@ def test_a_window_beside_the_rows_is_empty_and_a_slow_reader_gets_coarser_bins()
     assert np.isnan(bins[:, 3:]).all()
     for first, last in ((-5.0, -1.0), (100.0, 101.0)):
         assert len(read(scope.window(history, first, last, 10))[1]) <= 2
+
+
+def test_long_times_are_read_in_pieces_with_the_same_bins(monkeypatch):
+    """A recording may be larger than the memory; and a tick may wait for who holds the GIL."""
+    history = ring()
+    fill(history, 0, 15_000)
+    counts = []
+    read_rows = history.read
+
+    def count(first, end, columns=None):
+        counts.append(end - first)
+        return read_rows(first, end, columns)
+
+    monkeypatch.setattr(history, "read", count)
+    scope = Scope(1, ["a", "gone"], [1, -1], rate=50.0, history=14.0)
+    spans = [(1.234, 14.321, 77), (0.0, 15.0, 4000), (3.0, 3.1, 10)]
+    whole = [scope.window(history, *span) for span in spans] + [scope.take(history)]
+    monkeypatch.setattr(_scopes, "_MOST_VALUES", 500)
+    scope = Scope(1, ["a", "gone"], [1, -1], rate=50.0, history=14.0)
+    counts.clear()
+    assert [scope.window(history, *span) for span in spans] + [scope.take(history)] == whole
+    assert max(counts) <= 250 and sum(counts) > 40_000
 
 
 def test_rows_that_are_gone_leave_a_gap():

@@ -97,7 +97,9 @@ def test_only_files_of_the_page_are_sent(studio, path, tmp_path, monkeypatch):
     url = f"http://127.0.0.1:{server.port}"
     with urllib.request.urlopen(f"{url}/", timeout=20) as page:
         assert page.read() == b"<p>studio"
-        assert "default-src 'self'" in page.headers["Content-Security-Policy"]
+        policy = page.headers["Content-Security-Policy"]
+        assert "default-src 'self'" in policy
+        assert f"connect-src 'self' ws://127.0.0.1:{server.port};" in policy  # and no other host
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(url + path, timeout=20)

@@ -2,13 +2,18 @@
 
 import os
 import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
 from biella import BiellaError, replay
 from biella.results import Result
+from biella.scheduler.realtime import _live_exit as live_exit
+from biella.scheduler.realtime._start import start_run
 from biella.scheduler.realtime.log._replay import find_differences
+from biella.studio import _session
+from biella.studio._session import LiveSession
 
 from .client import RIG, Client, open_studio, write_rig
 
@@ -218,3 +223,91 @@ def test_a_run_that_fails_says_so_and_can_be_started_again(tmp_path):
         page.do("set", path="push", value=1.0)
         page.do("run")
         page.wait_state("running")
+
+
+def test_a_start_that_fails_leaves_no_run_behind_and_its_problem_goes_with_the_next(tmp_path):
+    """The binding wants a clock without a factor, which is known only once the run has begun."""
+    rig = tmp_path / "rig.toml"
+    rig.write_text('[run]\nclock = "free"\n')
+    with open_studio(write_rig(tmp_path), bind=rig, factor=0.0) as (session, _, page):
+        before = set(live_exit._live)
+        assert "it has no factor" in page.refused("run")
+        assert set(live_exit._live) == before
+        page.wait(lambda: page.events["problems"]["list"])
+        session._factor = None
+        page.do("run")
+        page.wait(lambda: page.events["problems"]["list"] == [])
+
+
+def test_any_exception_of_the_users_blocks_is_a_problem_and_the_studio_goes_on(
+    tmp_path, monkeypatch
+):
+    file = write_rig(tmp_path)
+    with open_studio(file) as (_, _, page):
+        page.do("run")
+        with monkeypatch.context() as patch:
+
+            def fail(diagram):
+                raise ZeroDivisionError("in a block")
+
+            patch.setattr(_session, "flatten", fail)
+            save(file, RIG.replace("8.0", "9.0"))
+            page.wait(lambda: page.events["problems"]["list"])
+            patch.setattr(_session, "start_run", lambda *_, **__: 1 / 0)
+            assert "ZeroDivisionError" in page.refused("restart")
+        assert page.events["problems"]["list"][0]["text"] == "ZeroDivisionError: in a block"
+        page.do("run")
+        page.wait_state("running")
+
+
+def test_what_is_set_while_a_run_is_started_holds_in_it(tmp_path, monkeypatch):
+    start = start_run
+    with open_studio(write_rig(tmp_path)) as (session, _, page):
+
+        def start_slowly(*given, **options):
+            run = start(*given, **options)
+            session.act("set", {"path": "push", "value": 7.0})
+            return run
+
+        monkeypatch.setattr(_session, "start_run", start_slowly)
+        page.do("set", path="p.k", value=2.0)
+        page.do("run")
+        assert session.run["push"] == 7.0 and session.run["p.k"] == 2.0
+
+
+def test_a_run_that_is_being_started_is_stopped(tmp_path, monkeypatch):
+    start = start_run
+    stopped = []
+    with open_studio(write_rig(tmp_path)) as (session, _, page):
+
+        def start_slowly(*given, **options):
+            stopped.append(session.act("stop", {}))
+            return start(*given, **options)
+
+        monkeypatch.setattr(_session, "start_run", start_slowly)
+        page.do("run")
+        try:
+            assert stopped[0].result(timeout=20) is None
+            page.wait_state("ended")
+        finally:
+            session.run._end("the test is over")  # else the main thread may wait for it
+
+
+def test_a_request_that_comes_while_the_studio_is_closed_is_answered(tmp_path):
+    session = LiveSession(write_rig(tmp_path))
+    session.load()
+    session.end()
+    refused = session.act("run", {})
+    assert isinstance(refused, Future)
+    with pytest.raises(BiellaError, match="is being closed"):
+        refused.result(timeout=20)
+
+
+def test_events_of_one_instant_are_all_told(tmp_path, monkeypatch):
+    session = LiveSession(write_rig(tmp_path))
+    keys = []
+    session.announce = lambda message, key="": keys.append(key)
+    monkeypatch.setattr(time, "monotonic", lambda: 1.0)  # some clocks count 16 ms
+    for number in range(3):
+        session._note("", f"{number}")
+    assert len(set(keys)) == 3

@@ -209,8 +209,8 @@ static const refusal REFUSED[] = {
 };
 
 /* Refused for some of their arguments. */
-static const refusal CHECKED[] = {CALL(socket),    CALL(clone), CALL(kill),  CALL(tgkill),
-                                  CALL(prlimit64), CALL(fcntl), CALL(ioctl), CALL(prctl)};
+static const refusal CHECKED[] = {CALL(socket),    CALL(socketpair), CALL(clone), CALL(kill), CALL(tgkill),
+                                  CALL(prlimit64), CALL(fcntl),      CALL(ioctl), CALL(prctl)};
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define ARGUMENT(n) ((uint32_t)(offsetof(struct seccomp_data, args) + 8 * (n))) /* the lower half: little endian */
@@ -258,6 +258,8 @@ static const uint32_t OPTIONS[] = {PR_SET_NAME,    PR_GET_NAME,         PR_GET_D
                                    PR_GET_SECCOMP, PR_SET_NO_NEW_PRIVS, 0x53564d41 /* PR_SET_VMA */};
 static const uint32_t OWN[] = {0};
 static const uint32_t QUIET[] = {AF_UNIX, AF_NETLINK}; /* name services ask, and continue without */
+/* Pairs of datagram sockets are refused: each message may have the address of another socket, also one outside. */
+static const uint32_t PAIRS[] = {SOCK_STREAM, SOCK_SEQPACKET};
 
 static void write_program(program *p, uint32_t refuse) {
     const uint32_t allow = SECCOMP_RET_ALLOW, quiet = SECCOMP_RET_ERRNO | EPERM, self = (uint32_t)getpid();
@@ -279,7 +281,18 @@ static void write_program(program *p, uint32_t refuse) {
         give(p, refuse);
     }
     choose(p, __NR_socket, 0, QUIET, COUNT(QUIET), quiet, refuse);
-    choose(p, __NR_socketpair, 0, QUIET, 1, allow, refuse);
+    load_call(p);
+    add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 10, __NR_socketpair);
+    load(p, ARGUMENT(0));
+    add(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AF_UNIX);
+    give(p, refuse);
+    load(p, ARGUMENT(1));
+    add(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, (uint32_t)~(SOCK_NONBLOCK | SOCK_CLOEXEC));
+    for (size_t k = 0; k < COUNT(PAIRS); k++) {
+        when(p, PAIRS[k]);
+        give(p, allow);
+    }
+    give(p, refuse);
     choose(p, __NR_kill, 0, &self, 1, allow, refuse);
     choose(p, __NR_tgkill, 0, &self, 1, allow, refuse);
     load_call(p);

@@ -143,7 +143,8 @@ class MemoryLogRecorder(MemoryRecorder, AbstractLogRecorder):
             self.entries_dropped += len(entries)
             return
         self._left -= entries.nbytes
-        self._input_log.append(entries)
+        if len(entries):  # a run without end has none most of the time
+            self._input_log.append(entries)
         self._ticks = ticks
 
     def settle(self) -> None:

@@ -227,7 +227,8 @@ static void follow_factor(bl_run_context *c) {
     const double factor = atomic_load_explicit(&c->p->factor, memory_order_relaxed);
     if (factor == c->factor) return;
     c->factor = factor;
-    c->period = factor > 0.0 ? c->e->step / factor * 1e9 : 0.0;
+    const double period = factor > 0.0 ? c->e->step / factor * 1e9 : 0.0;
+    c->period = period >= 1.0 ? period : 0.0; /* the clock counts ns: shorter ones are as fast as possible */
     c->origin = read_clock(c);
     c->number = 0;
     c->in_a_row = 0;

@@ -7,6 +7,9 @@ memory holds. biella writes none of these.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 _LARGEST_RATIO = 1100  # of deflate, about
 _ROOM = 1 << 26  # bytes: chunks that are declared and not yet written
 _DEPTH = 4  # of groups; ours are 2
+_MOST_GROUPS = 1000  # ours are some ten; groups may contain each other, each under many names
 _CHECKED: dict[tuple[str, int, int, int], None] = {}
 _KEPT = 64
 
@@ -34,14 +38,20 @@ def check_references(file: h5py.File, path: Path) -> None:
     key = str(path), status.st_ino, status.st_size, status.st_mtime_ns
     if key in _CHECKED:
         return
-    _check_group(file, path, _LARGEST_RATIO * status.st_size + _ROOM, _DEPTH)
+    _check_group(file, path, _LARGEST_RATIO * status.st_size + _ROOM, _DEPTH, count())
     if len(_CHECKED) >= _KEPT:
-        _CHECKED.pop(next(iter(_CHECKED)))
+        with contextlib.suppress(KeyError, RuntimeError, StopIteration):  # of another thread
+            _CHECKED.pop(next(iter(_CHECKED)))
     _CHECKED[key] = None
 
 
-def _check_group(group: h5py.Group, path: Path, largest: int, depth: int) -> None:
+def _check_group(
+    group: h5py.Group, path: Path, largest: int, depth: int, number: Iterator[int]
+) -> None:
     import h5py
+
+    if next(number) > _MOST_GROUPS:
+        raise _error(path, "it has too many groups")
 
     for name in group:
         link = group.get(name, getlink=True)
@@ -52,7 +62,7 @@ def _check_group(group: h5py.Group, path: Path, largest: int, depth: int) -> Non
         if isinstance(item, h5py.Group):
             if depth == 0:
                 raise _error(path, f"{where} is a group within too many others")
-            _check_group(item, path, largest, depth - 1)
+            _check_group(item, path, largest, depth - 1, number)
         elif isinstance(item, h5py.Dataset):
             layout = item.id.get_create_plist()
             if layout.get_external_count() or layout.get_layout() == h5py.h5d.VIRTUAL:

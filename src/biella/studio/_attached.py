@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 
 import numpy as np
 
@@ -127,10 +130,22 @@ class WatchedSession(AbstractSession):
     def _do_safe_stop(self, request: Message) -> None:
         os.kill(self._glance.pid, signal.SIGTERM)  # a live run ends safely by it
 
-    def _do_rearm(self, request: Message) -> None:
-        request_rearm(self._page, self._glance)
+    def _do_rearm(self, request: Message) -> Future[Message]:
+        future: Future[Message] = Future()
 
-    def act(self, name: str, request: Message) -> None:
+        def ask() -> None:
+            try:
+                request_rearm(self._page, self._glance)
+                future.set_result({})
+            except Exception as error:
+                future.set_exception(error)
+
+        future.set_running_or_notify_cancel()
+        threading.Thread(target=ask, name="biella rearm", daemon=True).start()  # may take seconds
+        return future
+
+    def act(self, name: str, request: Message) -> Message | Future[Message] | None:
         if self._ended:
             raise BiellaError("the run has ended.")
-        getattr(self, f"_do_{name}")(request)
+        act: Callable[[Message], Future[Message] | None] = getattr(self, f"_do_{name}")
+        return act(request)

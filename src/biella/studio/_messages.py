@@ -25,11 +25,14 @@ Message = dict[str, Any]
 
 
 def encode(message: Mapping[str, Any]) -> str:
-    """Return a message as JSON, in which numbers that are not finite are strings."""
+    """Return a message as JSON, in which numbers that are not finite are strings.
+
+    It is ASCII: names of files may have bytes that no character has.
+    """
     try:
-        return json.dumps(message, ensure_ascii=False, allow_nan=False)
+        return json.dumps(message, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(message), ensure_ascii=False, allow_nan=False)
+        return json.dumps(_finite(message), allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -145,7 +145,7 @@ class Page:
             message = self._view.mechanisms[number].pose_at(rows, row, number)
             if message is None:
                 raise BiellaError("nothing is recorded yet.")
-            self._answers.append(message)
+            self._answer(message)
             return
         (self._mechanisms.add if request.get("on") is True else self._mechanisms.discard)(path)
         self._posed.pop(path, None)
@@ -158,10 +158,12 @@ class Page:
         bins = min(_whole(request, "bins", 1, 1 << 20), _MOST_WINDOW)
         if not first < last:
             raise BiellaError(f"`t0` must be before `t1`, got {first:g} and {last:g}.")
+        self._answer(self._scopes[number].window(self._view.rows, first, last, bins))
+
+    def _answer(self, message: bytes) -> None:
         if len(self._answers) >= 2 * _MOST_SCOPES:
-            raise BiellaError("too many windows at once.")
-        rows = self._view.rows
-        self._answers.append(self._scopes[number].window(rows, first, last, bins))
+            raise BiellaError("too many requests at once.")
+        self._answers.append(message)
 
 
 def _whole(request: Message, name: str, least: int, most: int) -> int:

@@ -19,6 +19,7 @@ HEAD = struct.Struct("<6I")
 SAMPLES, POSES, LATEST = 1, 2, 3
 HISTORY, WINDOW, SINGLE = 1, 2, 4  # flags of samples
 _MOST_BINS = 4000  # in a message
+_MOST_VALUES = 1 << 18  # that are read at once: a recording may be larger than the memory
 
 
 class AbstractRows(Protocol):
@@ -129,11 +130,17 @@ class Scope:
     def _read(self, rows: AbstractRows, begin: int, end: int, size: int) -> tuple[Array, int]:
         size = max(size, -(-(end - begin) // _MOST_BINS))
         known = [column for column in self.columns if column >= 0]
-        first, found = rows.read(begin, end, [0, *known])
         places = [0] + [k + 1 for k, column in enumerate(self.columns) if column >= 0]
-        table = np.full((1 + len(self.columns), found.shape[1]), np.nan)
-        table[places] = found
-        return decimate(first, table, size), size
+        most = max(1, _MOST_VALUES // len(places) // size) * size
+        parts = [np.empty((0, 1 + 2 * len(self.columns)))]
+        while begin < end:
+            stop = min(begin - begin % size + most, end)
+            first, found = rows.read(begin, stop, [0, *known])
+            table = np.full((1 + len(self.columns), found.shape[1]), np.nan)
+            table[places] = found
+            parts.append(decimate(first, table, size))
+            begin = stop
+        return np.concatenate(parts), size
 
     def _pack(self, bins: Array, size: int, flags: int) -> bytes:
         flags |= SINGLE if size == 1 else 0

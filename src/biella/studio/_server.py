@@ -45,7 +45,7 @@ _TURN_SECONDS = 1 / 30
 _NICENESS = 10
 _SECURITY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "connect-src 'self' ws:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+    "connect-src 'self' ws://{host}; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
 
@@ -157,11 +157,12 @@ class StudioServer:
         self, connection: ServerConnection, request: Request
     ) -> Response | None:
         """Send a file of the page; let a WebSocket through if it comes from this server's page."""
-        if request.headers.get("Host", "") not in self._hosts():
+        host = request.headers.get("Host", "")
+        if host not in self._hosts():
             return _refuse(HTTPStatus.FORBIDDEN, "This address is not that of the studio.")
         path = request.path.partition("?")[0]
         if path != "/live":
-            return _send_file(path)
+            return _send_file(path, host)
         origin = request.headers.get("Origin")
         if origin is not None and origin not in {f"http://{host}" for host in self._hosts()}:
             return _refuse(HTTPStatus.FORBIDDEN, "Another site may not use the studio.")
@@ -263,7 +264,7 @@ def _refuse(status: HTTPStatus, text: str) -> Response:
     return Response(status, status.phrase, headers, f"{text}\n".encode())
 
 
-def _send_file(path: str) -> Response:
+def _send_file(path: str, host: str) -> Response:
     name = "index.html" if path == "/" else path.lstrip("/")
     known = {
         file.relative_to(FILES).as_posix(): file for file in FILES.rglob("*") if file.is_file()
@@ -283,7 +284,7 @@ def _send_file(path: str) -> Response:
     headers = Headers(
         {
             "Content-Type": f"{kind}; charset=utf-8" if kind.startswith("text/") else kind,
-            "Content-Security-Policy": _SECURITY,
+            "Content-Security-Policy": _SECURITY.format(host=host),
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "Cache-Control": "no-cache",

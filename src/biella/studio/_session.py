@@ -7,6 +7,8 @@ Everything that takes long (loading, compiling, starting, stopping) is done by t
 from __future__ import annotations
 
 import contextlib
+import itertools
+import logging
 import math
 import queue
 import threading
@@ -43,11 +45,13 @@ from ._messages import (
 )
 from ._scopes import AbstractRows
 
+_log = logging.getLogger("biella")
 HISTORY = 256 << 20
 """Bytes of rows that are kept for scopes."""
 
 SEEN = ("subscribe", "unsubscribe", "watch", "window", "poses")
 TUNING = ("set", "override", "release")
+_CLOSED = "the studio is being closed."
 _BROKEN = "the file has a problem: correct it first."
 _LOOK_SECONDS = 0.25
 _SPEED_SECONDS = 1.0
@@ -149,6 +153,7 @@ class AbstractRunSession(AbstractSession):
         self._described: list[Message] = []  # diagram, signals, mechanisms
         self._set: dict[str, Any] = {}  # parameters and inputs that pages have set
         self._events: list[Message] = []
+        self._numbers = itertools.count()  # of events
         self._failure = ""  # of the last run
         self._speed = (0.0, 0.0, 0.0)  # when it was measured, the run's time then, the speed
 
@@ -179,7 +184,7 @@ class AbstractRunSession(AbstractSession):
         """Tell pages something that has happened."""
         event = {"time": self.run.time if self.run else 0.0, "block": block, "text": text}
         self._events = [*self._events[-99:], event]
-        self.announce({"event": "events", "list": [event]}, f"events {time.monotonic()}")
+        self.announce({"event": "events", "list": [event]}, f"events {next(self._numbers)}")
 
     def _note_warnings(self, caught: Sequence[warnings.WarningMessage]) -> None:
         for item in caught:
@@ -305,6 +310,7 @@ class LiveSession(AbstractRunSession):
         self._jobs = queue.Queue(64)
         self._stamp: tuple[float, ...] = ()
         self._collected = False
+        self._cannot_start = False  # the problems are those of a start
         self.can = (*SEEN, "run", "pause", "restart", "stop", *TUNING)
         self.can += ("step", "factor") if bind is None else ("rearm", "safe_stop")
 
@@ -319,10 +325,13 @@ class LiveSession(AbstractRunSession):
                 diagram = load_diagram(self.file)
                 self._take_diagram(diagram)
             self._note_warnings(caught)
+            self._cannot_start = False
             self._problems = {"event": "problems", "list": []}
-        except BiellaError as error:
-            names = [path for path in self._model_paths()]
-            self._problems = describe_problems(error, names)
+        except Exception as error:  # also of the user's blocks, while they are compiled
+            if not isinstance(error, BiellaError):
+                _log.debug("`%s` cannot be loaded", self.file, exc_info=True)
+                error = BiellaError(f"{type(error).__name__}: {error}")
+            self._problems = describe_problems(error, self._model_paths())
         self.announce(self._problems)
 
     def _take_diagram(self, diagram: Diagram) -> None:
@@ -344,7 +353,7 @@ class LiveSession(AbstractRunSession):
         """Forget what pages have set where the file has another value now."""
         before = self._model
         kept = {}
-        for path, value in self._set.items():
+        for path, value in dict(self._set).items():  # pages may set more meanwhile
             try:
                 where, _ = model.find_settable(path)
                 default = model.first_values[where]
@@ -366,6 +375,7 @@ class LiveSession(AbstractRunSession):
         self._failure = ""
         # As fast as possible is not an option of a run, but a change of one.
         given = {"record": ["*"], "out": self._log, "factor": self._factor or None}
+        parameters = dict(self._set)
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -374,20 +384,35 @@ class LiveSession(AbstractRunSession):
                     given,
                     {},
                     bind=self._bind,
-                    parameters=self._set,
+                    parameters=parameters,
                     edit=show_poses,
                     history=HISTORY,
                     paused=paused,
                 )
                 if self._factor == 0.0:
-                    run.factor = 0.0
+                    try:
+                        run.factor = 0.0
+                    except BiellaError:  # nobody else has the run
+                        run.stop()
+                        raise
         except BiellaError as error:
+            self._cannot_start = True
             self._problems = describe_problems(error, self._model_paths())
             self.announce(self._problems)
             raise
         self._note_warnings(caught)
         self._take_run(run, self._picture)
         self._collected = False
+        if self._cannot_start:
+            self._cannot_start = False
+            self._problems = {"event": "problems", "list": []}
+            self.announce(self._problems)
+        for path, value in dict(self._set).items():
+            if value is not parameters.get(path):  # set while the run was started
+                try:
+                    run[path] = value
+                except BiellaError as error:
+                    self._note("", str(error))
 
     def _end_run(self) -> None:
         if self.run is not None:
@@ -403,7 +428,7 @@ class LiveSession(AbstractRunSession):
             warnings.simplefilter("always")
             try:
                 self.run.wait()
-            except BiellaError as error:
+            except Exception as error:  # such as of the recorder
                 self._failure = str(error)
                 self._note(getattr(error, "path", "") or "", str(error))
         self._note_warnings(caught)
@@ -418,12 +443,26 @@ class LiveSession(AbstractRunSession):
                 if self._read_stamp() != self._stamp:
                     self._reload()
         finally:
-            self._end_run()
+            try:
+                self._end_run()
+            finally:
+                self._ends.set()
+                self._refuse_jobs()
+
+    def _refuse_jobs(self) -> None:
+        """Answer requests that nobody will work on, so that the server does not wait for them."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                *_, future = self._jobs.get_nowait()
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(BiellaError(_CLOSED))
 
     def _work(self) -> None:
         try:
             job, request, future = self._jobs.get(timeout=_LOOK_SECONDS)
         except queue.Empty:
+            return
+        if not future.set_running_or_notify_cancel():
             return
         try:
             future.set_result(job(request))
@@ -431,7 +470,9 @@ class LiveSession(AbstractRunSession):
             future.set_exception(error)
         except BaseException as error:
             future.set_exception(BiellaError(f"{type(error).__name__}: {error}"))
-            raise
+            if not isinstance(error, Exception):
+                raise
+            _log.exception("a request of a page failed")
 
     def _read_stamp(self) -> tuple[float, ...]:
         with contextlib.suppress(OSError):
@@ -468,8 +509,11 @@ class LiveSession(AbstractRunSession):
 
     def describe(self) -> list[Message]:
         messages = [*self._described]
-        if self._model is not None:
-            messages.append(describe_parameters(self._model, self._set))
+        model: Plan | None = self._model
+        if self.run is not None and self._is_kept():
+            model = self.run.plan
+        if model is not None:
+            messages.append(describe_parameters(model, self._set))
         return [*messages, self._problems, {"event": "events", "list": self._events}]
 
     def act(self, name: str, request: Message) -> Message | Future[Message] | None:
@@ -480,13 +524,15 @@ class LiveSession(AbstractRunSession):
             job = self._start_stepping
         if job is None:
             return super().act(name, request)
-        if name != "step" and self._is_going():
-            self._require_run()._end("stopped from the studio")
+        if name != "step" and self.run is not None:
+            self.run._end("stopped from the studio")
         future: Future[Message] = Future()
         try:
             self._jobs.put_nowait((job, request, future))
         except queue.Full:
             raise BiellaError("too many requests at once.") from None
+        if self._ends.is_set():
+            self._refuse_jobs()
         return future
 
     def _start_going(self, request: Message) -> None:
@@ -497,7 +543,7 @@ class LiveSession(AbstractRunSession):
         self._do_step(request)
 
     def _stop(self, request: Message) -> None:
-        self._collect()
+        self._end_run()  # also one that was being started
 
     def _do_factor(self, request: Message) -> None:
         value = read_number(request, "value", math.nan)

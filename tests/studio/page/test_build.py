@@ -38,6 +38,15 @@ def write_built(page, sources, output):
     (output / ".stamp").write_text(page.compute_stamp(sources))
 
 
+def stand_in(tools, monkeypatch, npm, node="echo v22.1.0"):
+    """Put commands on the path that do as npm and node might."""
+    tools.mkdir()
+    for name, text in (("node", node), ("npm", npm)):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+
+
 def test_a_page_is_built_again_only_when_its_sources_change(page, sources, tmp_path):
     output = tmp_path / "static"
     assert not page.is_built(output, sources)
@@ -73,16 +82,25 @@ def test_without_npm_the_page_that_is_there_stays(page, sources, tmp_path, monke
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in of npm is a shell script")
 def test_when_the_registry_fails_its_words_are_said(page, sources, tmp_path, monkeypatch):
     tools = tmp_path / "tools"
-    tools.mkdir()
-    for name, text in (("node", "echo v22.1.0"), ("npm", "echo no such host >&2; exit 7")):
-        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    stand_in(tools, monkeypatch, "echo no such host >&2; exit 7")
     with pytest.raises(page.PageError, match=r"npm ci .* failed:\nno such host"):
         page.build(tmp_path / "static", sources)
     assert not (tmp_path / "static").exists()
     (tools / "node").write_text("#!/bin/sh\necho v18.20.0\n")
     assert not page.has_npm()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in of node is a shell script")
+def test_a_folder_that_cannot_be_written_is_an_error_of_the_page(
+    page, sources, tmp_path, monkeypatch
+):
+    """So that the wheel is built without the page."""
+    built = 'mkdir -p "$BIELLA_PAGE_OUT"; echo page > "$BIELLA_PAGE_OUT/index.html"'
+    stand_in(tmp_path / "tools", monkeypatch, "exit 0", f"echo v22.1.0\n{built}")
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    with pytest.raises(page.PageError, match="cannot be written to"):
+        page.build(blocked / "static", sources)
 
 
 def test_the_lock_file_names_no_hosts(page):
@@ -96,7 +114,7 @@ def test_types_and_unit_tests_of_the_page(page):
     if not page.has_npm():
         pytest.skip("needs npm")
     printed = page.check()
-    assert "pass 37" in printed and "fail 0" in printed
+    assert "pass 38" in printed and "fail 0" in printed
 
 
 @pytest.mark.slow

@@ -99,13 +99,16 @@ def build(output: Path | None = None, page: Path = PAGE) -> Path:
         made = shop.folder.parent / "made"
         shop.environment["BIELLA_PAGE_OUT"] = str(made)
         shop.run("node_modules/vite/bin/vite.js", "build", "--logLevel", "warn")
-        (made / _STAMP).write_text(compute_stamp(page), encoding="utf-8")
-        # Only a whole page takes the place of the one before.
-        fresh = target.with_name(f"{target.name}.new")
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(made, fresh)
-        shutil.rmtree(target, ignore_errors=True)
-        fresh.rename(target)
+        try:
+            (made / _STAMP).write_text(compute_stamp(page), encoding="utf-8")
+            # Only a whole page takes the place of the one before.
+            fresh = target.with_name(f"{target.name}.new")
+            shutil.rmtree(fresh, ignore_errors=True)
+            shutil.copytree(made, fresh)
+            shutil.rmtree(target, ignore_errors=True)
+            fresh.rename(target)
+        except OSError as error:
+            raise PageError(f"the page cannot be written to `{target}`: {error}") from error
     return target
 
 
@@ -135,15 +138,23 @@ class _Workshop:
         # npm starts node by name.
         path = os.pathsep.join([str(Path(self._node[0]).parent), os.environ.get("PATH", "")])
         self.environment = {**os.environ, "PATH": path}
-        self._scratch = tempfile.TemporaryDirectory(prefix="biella-page-")
+        try:
+            # On Windows, npm that was terminated may leave a node that still uses its files.
+            self._scratch = tempfile.TemporaryDirectory(
+                prefix="biella-page-", ignore_cleanup_errors=True
+            )
+        except OSError as error:
+            raise PageError(f"there is no room for temporary files: {error}") from error
         self.folder = Path(self._scratch.name, "page")
         try:
             ignored = shutil.ignore_patterns("node_modules", "__pycache__")
             shutil.copytree(page, self.folder, ignore=ignored)
             quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
             self._start([*npm, "ci", *options, *quiet], _FETCH_SECONDS)
-        except BaseException:
+        except BaseException as error:
             self._scratch.cleanup()
+            if isinstance(error, OSError):
+                raise PageError(f"the sources of the page cannot be copied: {error}") from error
             raise
 
     def __enter__(self) -> _Workshop:
@@ -158,23 +169,24 @@ class _Workshop:
 
     def _start(self, command: list[str], seconds: float) -> str:
         shown = " ".join(command)
+        # Into a file: on Windows, a pipe is waited for until all that npm has started has ended.
         try:
-            done = subprocess.run(
-                command,
-                cwd=self.folder,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=seconds,
-            )
+            with tempfile.TemporaryFile() as output:
+                done = subprocess.run(
+                    command,
+                    cwd=self.folder,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=seconds,
+                )
+                output.seek(0)
+                printed = output.read().decode("utf-8", errors="replace").strip()
         except subprocess.TimeoutExpired:
             raise PageError(f"`{shown}` did not end in {seconds:g} s.") from None
         except OSError as error:
             raise PageError(f"`{command[0]}` cannot be started: {error}") from error
-        printed = (done.stdout + done.stderr).strip()
         if done.returncode:
             last = "\n".join(printed.splitlines()[-40:])
             raise PageError(f"`{shown}` failed:\n{last}")

@@ -53,6 +53,7 @@ ATTACKS = {
     "rename a file": "files",
     "delete a file": "files",
     "kill a process": "calls",
+    "unix socket, by a datagram from a pair": "calls",
 }
 """In the order of hostile.c, with the protection that prevents it."""
 REFUSED_ANYWAY = {"trace a process", "new user namespace", "delete a file"}
@@ -130,12 +131,14 @@ def attack(hostile: Path, folder: Path, isolate: Any) -> Outcome:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
         subprocess.Popen(["sleep", "60"]) as victim,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always", BiellaWarning)
         local.bind(name)
         local.listen()
+        datagrams.bind(f"{name}.datagrams")
         given = {
             "port": server.getsockname()[1], "victim": victim.pid, "socket": name,
             "secret": str(secret), "target": str(target), "made": str(folder / "made"),
@@ -159,7 +162,7 @@ def attack(hostile: Path, folder: Path, isolate: Any) -> Outcome:
         {name: int(result[f"f.a{k}"][-1]) for k, name in enumerate(ATTACKS)},
         {name: float(result[f"f.{name}"][-1]) for name in ("resource", "scratch", "large")},
         contacted,
-        {path.name: path.read_text() for path in folder.iterdir() if path.name != "s"},
+        {path.name: path.read_text() for path in folder.iterdir() if not path.is_socket()},
         secret.stat().st_mode & 0o777,
         lives,
         result.info.get("isolation", {}).get("f", {}),
@@ -372,6 +375,27 @@ def test_more_files_and_variables_are_granted_by_name(hostile, tmp_path, monkeyp
     assert result[f"f.a{place('read a file of the user')}"][-1] == 1
     assert result[f"f.a{place('read a secret of the environment')}"][-1] == 1
     assert result[f"f.a{place('write to its own folder')}"][-1] < 0
+
+
+def test_threads_that_go_on_asking_do_not_keep_the_run_from_its_timeout(monkeypatch):
+    """As many threads do it that call `fork` without end: there is always one that waits."""
+    import fcntl
+
+    asked = 0
+
+    def ask(descriptor, request, notice):
+        nonlocal asked
+        asked += 1
+        assert asked < 10_000, "it goes on as long as the threads do"
+
+    monkeypatch.setattr(fcntl, "ioctl", ask)
+    ours, theirs = os.pipe()
+    os.write(theirs, b"!")  # readable, always
+    listener = _strict.Listener(ours, _strict.Report())
+    listener.answer()
+    assert asked > 1 and sum(listener.report.refused.values()) == asked // 2
+    listener.close()
+    os.close(theirs)
 
 
 def test_the_command_line_confines_and_reports(tmp_path, capsys):

@@ -107,6 +107,15 @@ def test_after_an_entry_that_was_dropped_the_input_log_ends(tmp_path, monkeypatc
     assert np.array_equal(result.log.input_log, entries_of(0, 3)) and result.log.ticks == 3
 
 
+def test_an_input_log_without_entries_needs_no_memory():
+    recorder = MemoryLogRecorder(SIGNALS, plan=b"plan")
+    for tick in range(1000):
+        recorder.append_input_log(entries_of(0, 0), tick)
+    assert not recorder._input_log
+    result = recorder.close()
+    assert result.log is not None and result.log.ticks == 999
+
+
 def test_rows_and_input_log_take_effect_together(tmp_path):
     """At no instant has the file rows without the entries that they depend on, or fewer ticks."""
     recorder = Hdf5LogRecorder(tmp_path / "log.h5", SIGNALS, plan=b"plan", age=0.0)

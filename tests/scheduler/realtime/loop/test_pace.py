@@ -743,6 +743,17 @@ def test_a_factor_changes_during_a_wait_and_back():
     assert pace.overruns == 0 and pace.lateness.count < 300  # without deadlines none is late
 
 
+def test_deadlines_closer_than_the_clock_counts_are_none():
+    """Otherwise the loop counts those that it skips, one by one."""
+    pace = Pace()
+    pace.factor = 1e9  # a period of 1e-3 ns
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        pace.run(instance, 50)
+    assert pace.done == 50 and pace.end == END_TIME
+    assert (pace.overruns, pace.skipped, pace.lateness.count) == (0, 0, 0)
+
+
 def test_single_steps_of_a_paused_run():
     pace = Pace()
     pace.pause = 1

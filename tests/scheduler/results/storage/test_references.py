@@ -54,6 +54,17 @@ def loop(file, folder):
     file["signals/s.y"] = np.zeros(11)
 
 
+def many_groups(file, folder):
+    """Two levels with 200 names for one group: 40,000 to go through, in a small file."""
+    below = file.create_group("signals/a")
+    for _ in range(2):
+        above = file["signals"].create_group(f"b{below.name.count('b')}{len(file['signals'])}")
+        for k in range(200):
+            above[f"{k}"] = below
+        below = above
+    file["signals/s.y"] = np.zeros(11)
+
+
 def oversize(file, folder):
     file.create_dataset("signals/s.y", (1 << 45,), "f8", chunks=(1 << 10,))
 
@@ -64,6 +75,7 @@ ATTACKS = {
     virtual_dataset: "the numbers of `/signals/s.y` are in other files",
     soft_link: "`/signals/s.y` is a link",
     loop: "is a group within too many others",
+    many_groups: "too many groups",
     oversize: "more than it can hold",
 }
 

@@ -7,3 +7,4 @@ import "./lanes";
 import "./format";
 import "./protocol";
 import "./recording";
+import "./storage";

@@ -131,6 +131,7 @@ class Session {
       case "hello":
         this.hello = message;
         this.inputs = this.parameters = [];
+        this.events = []; // the server tells those so far with each connection
         document.title = `${message.name} – biella studio`;
         break;
       case "diagram":

@@ -1,6 +1,8 @@
 // Light and dark, and the colors of curves in both: Okabe and Ito's palette, made lighter on dark
 // paper. Its yellow is used on dark paper only.
 
+import { keep, recall } from "./storage";
+
 export type ThemeChoice = "auto" | "light" | "dark";
 const KEY = "biella-studio-theme";
 
@@ -21,7 +23,7 @@ const ON_DARK: Record<string, string> = {
 };
 
 class Theme {
-  choice = $state<ThemeChoice>((localStorage.getItem(KEY) as ThemeChoice | null) ?? "auto");
+  choice = $state<ThemeChoice>((recall(KEY) as ThemeChoice | null) ?? "auto");
   #system = $state(matchMedia("(prefers-color-scheme: dark)").matches);
   readonly dark = $derived(this.choice === "auto" ? this.#system : this.choice === "dark");
 
@@ -33,7 +35,7 @@ class Theme {
 
   toggle(): void {
     this.choice = this.dark ? "light" : "dark";
-    localStorage.setItem(KEY, this.choice);
+    keep(KEY, this.choice);
   }
 
   /** The color of the n-th curve. */

@@ -2,6 +2,7 @@
 
 import { ScopeModel, type ScopeSettings } from "../scope/model.svelte";
 import { session } from "./session.svelte";
+import { keep, recall } from "./storage";
 
 export type Tab = "inspect" | "controls" | "messages";
 export type Pane = "diagram" | "scopes" | "mechanism" | "side";
@@ -54,7 +55,7 @@ class Workspace {
       this.#key = key;
       let saved: Partial<Saved> = {};
       try {
-        saved = JSON.parse(localStorage.getItem(key) ?? "{}") as Partial<Saved>;
+        saved = (JSON.parse(recall(key) ?? "{}") ?? {}) as Partial<Saved>;
       } catch {
         // Written by something else: begin anew.
       }
@@ -81,7 +82,7 @@ class Workspace {
       showsValues: this.showsValues,
     };
     const text = JSON.stringify(saved);
-    if (this.#key) localStorage.setItem(this.#key, text);
+    if (this.#key) keep(this.#key, text);
   }
 
   addScope(): void {

@@ -114,7 +114,7 @@ def test_types_and_unit_tests_of_the_page(page):
     if not page.has_npm():
         pytest.skip("needs npm")
     printed = page.check()
-    assert "pass 38" in printed and "fail 0" in printed
+    assert "pass 41" in printed and "fail 0" in printed
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def imposter():
     yield start
     for session in started:
         session.process.kill()
-        session.process.wait()
+        session.process.wait(60)
         session.process.stdin.close()
         session.process.stdout.close()
         if session._life is not None:

@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = (
     "blocks/external/python.c",
     "fmu/importer/",
+    "fmu/standards/",
     "scheduler/devices/",
     "scheduler/host/",
     "scheduler/realtime/",

@@ -119,7 +119,7 @@ static int hold_to_limits(bl_device *d, const bl_channel *c, double *value, cons
     if (*value >= c->low && *value <= c->high) return BL_OK;
     const double limit = *value < c->low ? c->low : c->high;
     if (!is_at(c, *value, limit)) {
-        bl_count(&d->counts.violations, 1);
+        bl_add_count(&d->counts.violations, 1);
         if (!c->saturates) return end_run(d, c, *value, limit, direction);
     }
     *value = limit;
@@ -153,7 +153,7 @@ static void enter_safe_values(const bl_device *d, bl_enter enter, void *context)
 }
 
 static void lose(bl_device *d) {
-    if (!d->lost) bl_count(&d->counts.losses, 1);
+    if (!d->lost) bl_add_count(&d->counts.losses, 1);
     d->lost = true;
     d->alive = false;
 }
@@ -168,7 +168,7 @@ static void lose_for_good(bl_device *d, int error) {
 }
 
 static void find_again(bl_device *d) {
-    if (d->lost) bl_count(&d->counts.returns, 1);
+    if (d->lost) bl_add_count(&d->counts.returns, 1);
     d->lost = false;
 }
 
@@ -200,12 +200,12 @@ static int receive(bl_device *d, int64_t now) {
         return 0;
     }
     if (accepted > 0 && !all_finite(d)) {
-        bl_count(&d->counts.corrupt, accepted);
+        bl_add_count(&d->counts.corrupt, accepted);
         return 0;
     }
-    bl_count(&d->counts.frames, accepted);
+    bl_add_count(&d->counts.frames, accepted);
     note_echo(d);
-    if (d->tripped && !was_tripped) bl_count(&d->counts.trips, 1);
+    if (d->tripped && !was_tripped) bl_add_count(&d->counts.trips, 1);
     return accepted;
 }
 
@@ -292,24 +292,24 @@ static void note_sent(bl_device *d, int flags) {
 
 static int send_frame(bl_device *d, int64_t tick, int flags) {
     if (d->gone) {
-        bl_count(&d->counts.dropped, 1);
+        bl_add_count(&d->counts.dropped, 1);
         return -EAGAIN;
     }
     bl_safe_line_follow(d);
     const uint32_t sequence = next_sequence(d, tick);
     if (!(flags & BL_SEND_SAFE) && bl_safe_line_is_tripped(d)) {
-        bl_count(&d->counts.dropped, 1);
+        bl_add_count(&d->counts.dropped, 1);
         return -EAGAIN;
     }
     const int error = d->driver->send(d, sequence, flags);
     if (error == 0) {
-        bl_count(&d->counts.sent, 1);
+        bl_add_count(&d->counts.sent, 1);
         d->has_sent = true;
         d->last_sent = sequence;
         note_sent(d, flags);
         bl_safe_line_publish(d);
     } else {
-        bl_count(&d->counts.dropped, 1);
+        bl_add_count(&d->counts.dropped, 1);
         if (error != -EAGAIN && error != -ERANGE) lose_for_good(d, -error);
     }
     return error;

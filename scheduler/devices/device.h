@@ -58,7 +58,7 @@ typedef struct {
     struct bl_link *(*link)(bl_device *d);
 } bl_driver;
 
-/* Event counters since the device was opened. Who has acquired the device adds to them by bl_count; any thread reads them. */
+/* Event counters since the device was opened. Who has acquired the device adds to them by bl_add_count; any thread reads them. */
 typedef struct {
     atomic_llong frames, sent; /* accepted frames; sent frames, including safe ones */
     atomic_llong corrupt, stale,

@@ -60,10 +60,10 @@ static int loopback_receive(bl_device *d, int64_t now) {
         if (!place->full || place->sequence != sequence || loopback_newer(place->due, l->sent)) continue;
         place->full = false;
         if (l->arrived && !loopback_newer(sequence, l->arrived)) {
-            bl_count(&d->counts.stale, 1);
+            bl_add_count(&d->counts.stale, 1);
             continue;
         }
-        bl_count(&d->counts.missed, sequence - l->arrived - 1);
+        bl_add_count(&d->counts.missed, sequence - l->arrived - 1);
         memcpy(d->received, l->values + (size_t)(sequence % l->capacity) * (size_t)l->count,
                (size_t)l->count * sizeof(double));
         d->sequence = d->echo = l->arrived = sequence;

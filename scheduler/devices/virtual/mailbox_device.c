@@ -35,7 +35,7 @@ static bool mailbox_device_look(bl_device *d) {
     mailbox_device *m = d->state;
     if (!atomic_load(&m->gone)) return false;
     const int64_t number = bl_mailbox_take(m->in, m->taken);
-    bl_count(&d->counts.stale, number - m->taken_number);
+    bl_add_count(&d->counts.stale, number - m->taken_number);
     m->taken_number = number;
     return true;
 }

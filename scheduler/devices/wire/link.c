@@ -131,7 +131,7 @@ static int note_frame(bl_link *l, bl_device *d, const bl_frame_head *head, const
     const bool same_host = !d->answers || head->session == l->session;
     const bool continues = l->heard && same_host && is_newer(head->sequence, l->sequence);
     if (!continues) d->epochs++;
-    else if (!l->restarted) bl_count(&d->counts.missed, head->sequence - l->sequence - 1);
+    else if (!l->restarted) bl_add_count(&d->counts.missed, head->sequence - l->sequence - 1);
     l->heard = true;
     l->restarted = false;
     if (d->answers) {
@@ -154,16 +154,16 @@ static int take_signed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t si
     double values[BL_FRAME_VALUES];
     const int status = bl_frame_read_signed(bytes, size, d->in_count, &l->incoming, &head, values);
     if (status == 0) {
-        bl_count(&d->counts.corrupt, 1);
+        bl_add_count(&d->counts.corrupt, 1);
         return 0;
     }
     if (!l->open || status < 0) {
-        bl_count(&d->counts.unauthenticated, 1);
+        bl_add_count(&d->counts.unauthenticated, 1);
         return 0;
     }
     const uint64_t number = (uint64_t)head.wraps << 32 | head.sequence;
     if (head.session != l->session || number <= l->taken) {
-        bl_count(&d->counts.stale, 1);
+        bl_add_count(&d->counts.stale, 1);
         return 0;
     }
     l->taken = number;
@@ -175,8 +175,8 @@ static int take_keyed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t siz
     if (size != BL_HELLO_SIZE || bytes[0] != BL_FRAME_AUTHENTICATED || !(bytes[1] & BL_HELLO_KIND))
         return take_signed(l, d, bytes, size, now);
     const int status = bl_hello_take(l, d, bytes, size, now);
-    if (status == 0) bl_count(&d->counts.corrupt, 1);
-    else if (status < 0) bl_count(&d->counts.unauthenticated, 1);
+    if (status == 0) bl_add_count(&d->counts.corrupt, 1);
+    else if (status < 0) bl_add_count(&d->counts.unauthenticated, 1);
     return 0;
 }
 
@@ -185,13 +185,13 @@ int bl_link_take(bl_link *l, bl_device *d, const uint8_t *bytes, size_t size, in
     bl_frame_head head;
     double values[BL_FRAME_VALUES];
     if (!bl_frame_read(bytes, size, d->in_count, &head, values)) {
-        bl_count(&d->counts.corrupt, 1);
+        bl_add_count(&d->counts.corrupt, 1);
         if (size > 0 && bytes[0] == BL_FRAME_AUTHENTICATED && d->words[0] == '\0')
             snprintf(d->words, sizeof d->words, "authenticated frames have come, but this side has no `key`");
         return 0;
     }
     if (d->answers ? !is_from_host(l, d, &head) : !is_from_device(l, d, &head, now)) {
-        bl_count(&d->counts.stale, 1);
+        bl_add_count(&d->counts.stale, 1);
         return 0;
     }
     l->stranger = false; /* the peer has received our session by now */
@@ -202,7 +202,7 @@ static int end_of_frame(bl_link *l, bl_stream *s, bl_device *d, int64_t now) {
     const int64_t corrupt = bl_counted(&d->counts.corrupt);
     const size_t size = s->spoilt ? 0 : bl_unstuff(s->bytes, s->length, s->bytes, sizeof s->bytes);
     const int accepted = bl_link_take(l, d, s->bytes, size, now);
-    if (!s->begun) bl_count(&d->counts.corrupt, corrupt - bl_counted(&d->counts.corrupt));
+    if (!s->begun) bl_add_count(&d->counts.corrupt, corrupt - bl_counted(&d->counts.corrupt));
     s->begun = true;
     s->spoilt = false;
     s->length = 0;

@@ -114,7 +114,7 @@ static int end_of_line(bl_lines *s, bl_device *d, int checksum) {
         memcpy(d->received, values, (size_t)d->in_count * sizeof *values);
         d->sequence++;
     } else if (s->begun) {
-        bl_count(&d->counts.corrupt, 1);
+        bl_add_count(&d->counts.corrupt, 1);
     }
     return accepted;
 }

@@ -83,7 +83,7 @@ static int take_datagram(bl_device *d, const uint8_t *bytes, size_t size, const 
     const bool comes_and_goes = d->answers && !s->pinned;
     const bool is_peer = is_known(s) && is_same((const struct sockaddr *)&s->peer, (const struct sockaddr *)from);
     if (is_known(s) && !is_peer && !(comes_and_goes && bl_link_is_free(&s->link, d))) {
-        bl_count(&d->counts.stale, 1);
+        bl_add_count(&d->counts.stale, 1);
         return 0;
     }
     const int64_t corrupt = bl_counted(&d->counts.corrupt);

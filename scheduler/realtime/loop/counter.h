@@ -12,7 +12,7 @@ static inline int64_t bl_counted(const atomic_llong *counter) {
 }
 
 /* Release: who reads the new count with acquire also finds what was written before. */
-static inline void bl_count(atomic_llong *counter, int64_t number) {
+static inline void bl_add_count(atomic_llong *counter, int64_t number) {
     atomic_store_explicit(counter, bl_counted(counter) + number, memory_order_release);
 }
 

@@ -31,10 +31,10 @@ void bl_histogram_add(bl_histogram *h, int64_t duration) {
     if (count == 0 || duration < bl_counted(&h->least))
         atomic_store_explicit(&h->least, duration, memory_order_release);
     if (count == 0 || duration > bl_counted(&h->most)) atomic_store_explicit(&h->most, duration, memory_order_release);
-    bl_count(&h->count, 1);
-    bl_count(&h->sum, duration);
-    bl_count(&h->bins[bin_of(duration)], 1);
-    bl_count(&h->changes, 1);
+    bl_add_count(&h->count, 1);
+    bl_add_count(&h->sum, duration);
+    bl_add_count(&h->bins[bin_of(duration)], 1);
+    bl_add_count(&h->changes, 1);
 }
 
 static void copy_field(atomic_llong *to, const atomic_llong *from) {

@@ -76,7 +76,7 @@ static void note_gap(bl_run_context *c, int32_t kind, int64_t first, int64_t las
         p->gaps[number] = (bl_gap){first, last, kind};
         c->last_gap[kind] = number;
     }
-    bl_count(&p->gap_count, 1);
+    bl_add_count(&p->gap_count, 1);
 }
 
 static bool has_deadlines(const bl_run_context *c) {
@@ -102,14 +102,14 @@ static void write_input_log(bl_run_context *c, int64_t slot, double value, int32
     if (!c->p->input_log) return;
     const bl_entry entry = {c->e->tick, slot, value, kind, from};
     if (push(c, c->p->input_log, &entry)) return;
-    bl_count(&c->p->entries_lost, 1);
+    bl_add_count(&c->p->entries_lost, 1);
     note_gap(c, BL_GAP_INPUT_LOG, c->e->tick, c->e->tick);
 }
 
 static void set_value(bl_run_context *c, int64_t slot, double value, int32_t from) {
     bl_engine *e = c->e;
     if (slot < 0 || slot >= e->layout.parameters) {
-        bl_count(&c->p->entries_rejected, 1);
+        bl_add_count(&c->p->entries_rejected, 1);
         return;
     }
     if (memcmp(&e->values[slot], &value, sizeof value) == 0) return;
@@ -126,7 +126,7 @@ static void enter_entry(bl_run_context *c, const bl_entry *entry) {
         return;
     }
     if (entry->kind == BL_ENTER_OVERRIDE && bl_probe_override(c->e, entry->slot, entry->value) != BL_OK) {
-        bl_count(&c->p->entries_rejected, 1);
+        bl_add_count(&c->p->entries_rejected, 1);
         return;
     }
     if (entry->kind == BL_ENTER_RELEASE) bl_probe_release(c->e, entry->slot);
@@ -141,7 +141,7 @@ static void enter_from_device(void *context, int64_t slot, double value) {
 static void keep_from_device(void *context, int64_t slot, double value) {
     bl_run_context *c = context;
     if (c->kept_count < KEPT_ENTRIES) c->kept[c->kept_count++] = (bl_entry){0, slot, value, BL_ENTER_SET, c->from};
-    else bl_count(&c->p->entries_rejected, 1);
+    else bl_add_count(&c->p->entries_rejected, 1);
 }
 
 static void enter_kept(bl_run_context *c) {
@@ -370,10 +370,10 @@ static void note_overrun(bl_run_context *c, int64_t late) {
     const int64_t tick = c->e->tick - 1, noted = p->overruns + p->overruns_in_warmup;
     if (noted < BL_NOTED) p->overrun_list[noted] = (bl_overrun){tick, late};
     if (c->started <= p->warmup_ticks) {
-        bl_count(&p->overruns_in_warmup, 1);
+        bl_add_count(&p->overruns_in_warmup, 1);
         return;
     }
-    bl_count(&p->overruns, 1);
+    bl_add_count(&p->overruns, 1);
     /* Every deadline that has passed counts: one long stall is many. Those that are not dropped count again when they come. */
     const int64_t missed = 1 + (int64_t)((double)(late - 1) / c->period), in_a_row = c->in_a_row + missed;
     c->in_a_row += p->overrun == BL_OVERRUN_SKIP ? missed : 1;
@@ -401,7 +401,7 @@ static void choose_deadline(bl_run_context *c) {
     c->number += (int64_t)((double)late / c->period); /* rounding may be one off, either way */
     while (c->number > first && deadline_of(c, c->number - 1) >= finished) c->number--;
     while (deadline_of(c, c->number) < finished) c->number++;
-    bl_count(&p->skipped, c->number - first);
+    bl_add_count(&p->skipped, c->number - first);
 }
 
 /* --- What leaves --- */
@@ -447,14 +447,14 @@ static void push_row(bl_run_context *c) {
     p->row[0] = (double)e->tick;
     for (int64_t i = 0; i < p->pick_count; i++) p->row[1 + i] = e->values[p->pick[i]];
     if (push(c, p->rows, p->row)) return;
-    bl_count(&p->rows_lost, 1);
+    bl_add_count(&p->rows_lost, 1);
     note_gap(c, BL_GAP_ROWS, e->tick, e->tick);
 }
 
 static void push_events(bl_run_context *c) {
     const bl_engine *e = c->e;
     for (int64_t k = 0; c->p->events && k < e->event_count; k++)
-        if (!push(c, c->p->events, &e->events[k])) bl_count(&c->p->events_lost, 1);
+        if (!push(c, c->p->events, &e->events[k])) bl_add_count(&c->p->events_lost, 1);
 }
 
 static void post_latest(const bl_run_context *c) {
@@ -508,7 +508,7 @@ static int run_tick(bl_run_context *c) {
     status = bl_commit(c->e);
     push_events(c);
     bl_probe_end_tick(c->e);
-    if (status == BL_OK) bl_count(&c->p->done, 1);
+    if (status == BL_OK) bl_add_count(&c->p->done, 1);
     return status;
 }
 

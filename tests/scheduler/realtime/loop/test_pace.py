@@ -429,7 +429,7 @@ class FakeDevice:
         calls = {
             name: kind(getattr(self, name))
             for name, kind, *_ in contract.bl_driver._fields_
-            if name not in ("name", "share")
+            if name not in ("name", "share", "link")
         }
         self.driver = contract.bl_driver(b"fake", **calls)
         self.handle = lib.bl_device_open(ctypes.byref(self.driver), None, b"fake", 1, 1)

@@ -272,3 +272,9 @@ def test_it_listens_on_loopback_only_and_ends(tmp_path):
     assert not server._thread.is_alive()
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_number_that_is_no_port_says_so(port):
+    with pytest.raises(BiellaError, match=f"--port must be 0, .* to 65535; got {port}"):
+        StudioServer(None, port)

@@ -67,6 +67,8 @@ class StudioServer:
     """
 
     def __init__(self, session: AbstractSession, port: int = 0) -> None:
+        if not 0 <= port <= 65535:
+            raise BiellaError(f"--port must be 0, for any that is free, to 65535; got {port}.")
         self.session = session
         self.token = secrets.token_urlsafe(24)
         self.port = port

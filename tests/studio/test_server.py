@@ -275,6 +275,7 @@ def test_it_listens_on_loopback_only_and_ends(tmp_path):
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_number_that_is_no_port_says_so(port):
+def test_a_number_that_is_no_port_says_so(tmp_path, port):
+    session = LiveSession(write_rig(tmp_path))
     with pytest.raises(BiellaError, match=f"--port must be 0, .* to 65535; got {port}"):
-        StudioServer(None, port)
+        StudioServer(session, port)

@@ -1,22 +1,33 @@
-"""What the studio costs a real-time run, and how soon a slider moves a signal.
+"""What the studio costs a real-time run, how soon a slider moves a signal, and how its page draws.
 
-    python benchmarks/studio.py [--rounds 5] [--seconds 3]
+    python benchmarks/studio.py [--rounds 5] [--seconds 3] [--no-browser]
 
 A diagram of 64 signals at 1 kHz runs in turns with and without a page that records all of them.
 The page is a process of its own, as a browser is. The time from a slider to its signal is that from
 sending `set` to receiving the first sample with the new value, at this page.
+
+The page itself is measured in Chromium without a window and a graphics card: it shows the 64
+signals in four scopes, in turns with an empty page in the same browser. Frames are counted by
+requestAnimationFrame. Script time is the browser's own count, in processor time of the thread of
+the page, so that other programs do not enter it; the frame rate they do enter: an empty page needs
+nothing of a busy machine. Without Chromium or the built page that part is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import importlib.util
 import json
 import statistics
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from websockets.sync.client import connect
@@ -25,7 +36,8 @@ from biella import Diagram
 from biella.blocks import Gain, Sine, Sum
 from biella.scheduler.realtime._start import start_run
 from biella.studio._attached import AttachedSession
-from biella.studio._server import StudioServer
+from biella.studio._page_file import has_page
+from biella.studio._server import FILES, StudioServer
 
 SIGNALS, STEP = 64, 1e-3
 
@@ -134,15 +146,133 @@ def measure_slider(times: int) -> list[float]:
     return took
 
 
+CHROMIUM = Path(__file__).parents[1] / "tests" / "browser" / "chromium.py"
+EMPTY = "data:text/html,<title>empty</title><p>an empty page"
+COUNT_FRAMES = """new Promise(done => {
+  let frames = 0;
+  const begin = performance.now();
+  requestAnimationFrame(function count() {
+    frames += 1;
+    const took = performance.now() - begin;
+    if (took < %g) requestAnimationFrame(count); else done([frames, took]);
+  });
+})"""
+
+
+def load_chromium() -> Any:
+    """Return the module that controls Chromium; None if there is no Chromium, or no page."""
+    if not CHROMIUM.exists() or not has_page():
+        return None
+    spec = importlib.util.spec_from_file_location("chromium", CHROMIUM)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module if module.find_chromium() else None
+
+
+def count_frames(browser: Any, seconds: float) -> tuple[float, float, float]:
+    """Return frames per second of the open page, and ms of script and of its thread for each."""
+
+    def read() -> list[float]:
+        metrics = browser._call("Performance.getMetrics")["metrics"]
+        found = {item["name"]: 1e3 * item["value"] for item in metrics}
+        return [found["ScriptDuration"], found["TaskDuration"]]
+
+    before = read()
+    frames, took = browser.do(COUNT_FRAMES % (1e3 * seconds))
+    script, thread = ((b - a) / frames for a, b in zip(before, read(), strict=True))
+    return 1e3 * frames / took, script, thread
+
+
+def arrange_scopes(browser: Any, paths: list[str]) -> None:
+    """Let the open page show these signals in four scopes from its next load on."""
+    browser.wait("Object.keys(localStorage).some(key => key.includes('64 signals'))")
+    part = -(-len(paths) // 4)
+    scopes = [{"signals": paths[k : k + part]} for k in range(0, len(paths), part)]
+    browser.do(
+        "(() => { const key = Object.keys(localStorage).find(key => key.includes('64 signals'));"
+        f"localStorage.setItem(key, JSON.stringify({{scopes: {json.dumps(scopes)}}})); }})()"
+    )
+
+
+def measure_page(
+    chromium: Any, rounds: int, seconds: float
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Return what `count_frames` finds of both pages, in turns."""
+    d = diagram()
+    run = start_run(d, {"record": ["*"]}, {}, history=64 << 20)
+    found: dict[str, list[tuple[float, float, float]]] = {"empty": [], "studio": []}
+    paths = [port.path for block in run.plan.blocks for port in block.outputs][:SIGNALS]
+    with (
+        run,
+        StudioServer(AttachedSession(run, d)) as server,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        chromium.Chromium(folder) as browser,
+    ):
+        browser._call("Performance.enable", timeDomain="threadTicks")
+        browser.open(server.url)
+        arrange_scopes(browser, paths)
+        for number in range(rounds):
+            for name in ("empty", "studio") if number % 2 else ("studio", "empty"):
+                browser.open(server.url if name == "studio" else EMPTY)
+                if name == "studio":
+                    shown = "document.querySelectorAll('[data-testid=trace]').length"
+                    browser.wait(f"{shown} === {len(paths)}")
+                    time.sleep(2.0)  # until it has drawn what is there
+                else:
+                    browser.wait("document.title === 'empty'")
+                found[name].append(count_frames(browser, seconds))
+        run.stop()
+    return found
+
+
+def report_page(chromium: Any, rounds: int, seconds: float) -> None:
+    """Print how the page draws, and how large it is."""
+    found = measure_page(chromium, rounds, seconds)
+    for name, turns in found.items():
+        print(f"{name:6} page", end="")
+        for k, what in enumerate(("frames/s", "ms of script", "ms of its thread per frame")):
+            values = [turn[k] for turn in turns]
+            print(f"   {statistics.median(values):.3g} {what} ", end="")
+            print(f"({min(values):.3g} … {max(values):.3g})", end="")
+        print()
+    pairs = zip(found["studio"], found["empty"], strict=True)
+    ratios = [studio[0] / empty[0] for studio, empty in pairs]
+    print(
+        f"frame rate of the studio to that of the empty page: {statistics.median(ratios):.3f}",
+        end="",
+    )
+    print(f" ({min(ratios):.3f} … {max(ratios):.3f})")
+    size = sum(
+        len(gzip.compress(path.read_bytes()))
+        for path in FILES.rglob("*")
+        if path.suffix in (".html", ".js", ".css")
+    )
+    print(f"the page has {size / 1e3:.0f} KB with gzip")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--no-browser", action="store_true", help="leave out the page itself")
+    parser.add_argument("--only-browser", action="store_true", help="only the page itself")
     parser.add_argument("--page", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.page:
         record(options.page)
         return
+    chromium = None if options.no_browser else load_chromium()
+    if not options.only_browser:
+        report_run(options)
+    if chromium is not None:
+        report_page(chromium, options.rounds, options.seconds)
+    elif not options.no_browser:
+        print("the page was not measured: there is no Chromium, or the page is not built")
+
+
+def report_run(options: argparse.Namespace) -> None:
+    """Print what a page costs a run, and how soon a slider moves a signal."""
     found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     for number in range(options.rounds):
         for watched in (number % 2 == 0, number % 2 == 1):

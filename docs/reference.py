@@ -59,6 +59,7 @@ from biella.blocks.authoring import AbstractBlock, Derived, ExternalInput, Nativ
 from biella.blocks.multibody import Body, Plant
 from biella.fmu import Experiment, IsolationLimits, check_reference, export_fmu, export_system
 from biella.scheduler.results._plotting import COLORS, STYLE
+from biella.studio import show
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "reference"
@@ -75,10 +76,17 @@ PARTS: list[Any] = [
     multibody.Formula, multibody.Input, multibody.Load, multibody.JointLoad, multibody.Spring,
     multibody.TorsionalSpring, multibody.Bushing, multibody.Friction, multibody.Stiction,
     multibody.JointFriction, multibody.JointStiction, multibody.Coupling,
+    multibody.FormulaConstraint, multibody.CurveConstraint, multibody.RollingRow,
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
+    multibody.ShapeContact, multibody.Sphere, multibody.Plane, multibody.Capsule,
+    multibody.Cylinder, multibody.Socket, multibody.Bore, multibody.HoleProfile,
+    multibody.CamProfile, multibody.cam_for_roller, multibody.cam_for_face, multibody.CamDesign,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
-    multibody.hertz_stiffness, AbstractBlock, export_fmu, export_system,
-    Experiment, check_reference,
+    multibody.hertz_stiffness, multibody.InverseDynamics, multibody.MassMatrix,
+    multibody.Jacobian, multibody.ForcePropagation, multibody.stribeck_friction,
+    multibody.film_friction, multibody.from_angles, multibody.from_axis_angle,
+    multibody.from_roll_pitch_yaw, AbstractBlock, export_fmu, export_system,
+    Experiment, check_reference, show,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
 BY_HAND = {
@@ -325,6 +333,7 @@ def write_python() -> str:
 def import_path(item: Any) -> str:
     """Return where a class or function is imported from: the shortest public path."""
     modules = ("biella.blocks", "biella.blocks.authoring", "biella.blocks.multibody", "biella.fmu")
+    modules += ("biella.studio",)
     for module in map(importlib.import_module, modules):
         if item.__name__ in module.__all__ and getattr(module, item.__name__) is item:
             return f"{module.__name__}.{item.__name__}"

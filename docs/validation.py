@@ -25,6 +25,7 @@ import numpy as np
 from biella import Diagram, simulate
 from biella.blocks import CamLaw
 from biella.blocks.multibody import RigidContact, System, mechanisms
+from biella.blocks.multibody.dual import RCCC, RigidBody, Sleeve, efficiency
 from biella.blocks.multibody.reference_formulations import METHODS, OLDANI, compare, make_model, run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -719,6 +720,138 @@ def clearance() -> list[Row]:
     return rows
 
 
+def cardan_joint() -> list[Row]:
+    """Vita's Cardan joint with friction, chapter 6, as an RCCC mechanism of dual numbers.
+
+    The first case (100 N m, f = 0.005, errors of 0.5 mm and 0.006°) does not print its bearings: we
+    take those of the second, d/L = 20/10 mm of the shafts and 6/5 mm of the cross. The second
+    (0.2 N m, 6 rad/s, f = 0.42) is a plot. Its data contradict themselves: the moments of inertia
+    are smaller than those of the mass at its center about the same point, so that they must be
+    about the center of mass; the output shaft has its center of mass off the axis about which it
+    turns; α₄ = 165° is the supplement of the 15° of the first case.
+    """
+    turn = np.radians(np.arange(0.5, 360.0))
+    shaft, cross = Sleeve(0.020, 0.010), Sleeve(0.006, 0.005)
+    sleeves = (shaft, cross, cross, shaft)
+
+    def mean(angle: float, speed: float = 50 * np.pi, **errors: Any) -> float:
+        joint = RCCC.cardan(np.radians(angle), **errors)
+        found = efficiency(
+            joint, turn, speed=speed, torque=100.0, coefficient=0.005, sleeves=sleeves
+        )
+        return 100 * float(found.efficiency.mean())
+
+    errors = {"length_errors": 5e-4, "angle_errors": np.radians([0.006, 0.006, 0.006, 0.0])}
+    exact, real = mean(15), mean(15, **errors)
+    falls = [mean(angle) for angle in (5, 10)] + [exact]
+    where = "Vita 6, first case"
+    rows = [
+        statement(
+            "shafts at 5, 10, 15°", where, "falls slightly",
+            ", ".join(f"{value:.2f} %" for value in falls),
+            falls[0] > falls[1] > falls[2] > falls[0] - 1,
+        ),
+        statement(
+            "errors, 15°", where, "cost about 0.15 %", f"{exact - real:.2f} %",
+            0.1 < exact - real < 0.2,
+        ),
+        Row(
+            "1500 → 2500 rpm", where, "-1.8 %",
+            f"{mean(15, speed=250 / 3 * np.pi) - exact:.1f} % without masses: they are not printed",
+            "", OPEN,
+        ),
+    ]  # fmt: skip
+    where = "Vita 6, second case"
+    data = (
+        (0.936, (0.119813, 0.008020, 0.11954), 0.00025),
+        (0.936, (0.08778, 0.08778, 0), 0.000184),
+    )
+    (m, S, Jyy), (m3, S3, Jzz) = data
+    rows += [
+        Row(
+            "J_yy of the input shaft", where, f"{Jyy:g} kg m²",
+            f"its mass at its center has {(S[0] ** 2 + S[2] ** 2) / m:.3f} kg m²", "", OPEN,
+        ),
+        Row(
+            "J_zz of the output shaft", where, f"{Jzz:g} kg m²",
+            f"its mass at its center has {(S3[0] ** 2 + S3[1] ** 2) / m3:.3f} kg m²", "", OPEN,
+        ),
+    ]  # fmt: skip
+    bodies = (
+        RigidBody(
+            m, np.array(S) / m, [[0.01925, 0, 0], [0, Jyy, -0.00103], [0, -0.00103, 0.01918]]
+        ),
+        RigidBody(0.0456, np.array([0.000387, 0.000387, 0]) / 0.0456, (6e-6, 6e-6, 2e-6)),
+        RigidBody(m3, np.array(S3) / m3, (0.01215, 0.01215, Jzz)),
+    )
+    lows = []
+    for masses in ((None, None, None), bodies):
+        found = efficiency(
+            RCCC.cardan(np.radians(165)), turn, speed=6.0, torque=0.2, coefficient=0.42,
+            sleeves=sleeves, bodies=masses,
+        )  # fmt: skip
+        lows.append((100 * found.efficiency.min(), 100 * found.efficiency.mean()))
+    (low, middle), (low_m, middle_m) = lows
+    ours = f"mean {middle:.0f} %, least {low:.0f} %; with masses {middle_m:.0f} and {low_m:.0f} %"
+    note = ": below 0 the output must be driven too"
+    at = RCCC(np.radians([88.0, 91.5, 90.7, 30.0])).motion(1.1, 2.0)
+    (_, t2, t3, _), (a1, a2, a3, _) = at.coordinates.real, np.radians([88.0, 91.5, 90.7, 30.0])
+    sin, cos = np.sin, np.cos
+
+    def speed3(first: float, last: float) -> float:
+        inner = (sin(a2) * cos(a3) + cos(a2) * sin(a3) * first) * sin(t2)
+        sum_of = inner + sin(a3) * sin(t3) * last
+        return float(2.0 * sin(a1) * sum_of / (sin(a2) * sin(a3) * sin(t3)))
+
+    right = float(at.rates.real[2])
+    wrong = speed3(float(sin(t3)), float(cos(t3)))
+    off = abs(speed3(float(cos(t3)), float(cos(t2))) - right)
+    shown = f"{wrong:.3f} rad/s in place of {right:.3f}"
+    rows.append(Row("speed of joint 3", "Vita 6.25", "sin θ₃, cos θ₃", shown, "", OPEN))
+    rows.append(
+        statement("the same, corrected", "errata", "cos θ₃, cos θ₂", below(off), off < 1e-14)
+    )
+    rows.append(Row("efficiency, f = 0.42", where, "a plot", ours + note, "", OPEN))
+    return rows
+
+
+def cardan_play() -> list[Row]:
+    """Vita's Cardan joint with play and tolerances, chapter 7, table 7.1.
+
+    Tolerances are six standard deviations, contacts have random directions. The table gives no unit
+    of length, and draws clearances that are partly negative: we take their absolute value, and 4000
+    sets in place of 50. Figures 7.4 to 7.11 are plots.
+    """
+    example = load("examples/28_cardan_play.py")
+    study = example.tolerance_study(
+        example.measure, example.variables(), 4000, vectorized=True, directions=2
+    )
+    degrees = np.degrees(example.TURN)
+    angle, slide, speed, _ = (study[name] for name in example.OUTPUTS)
+    peaks = [
+        degrees[half][np.argmax(np.asarray(speed.deviation)[half])]
+        for half in (np.abs(degrees - 180) > 90, np.abs(degrees - 180) <= 90)
+    ]
+    ratio = np.asarray(speed.deviation).max() / np.asarray(speed.deviation).min()
+    where = "Vita 7, figs. 7.4–7.11"
+    return [
+        statement(
+            "output angle", where, "little affected",
+            f"σ at most {np.max(angle.deviation):.2f}°", bool(np.max(angle.deviation) < 2),
+        ),
+        statement(
+            "output slide", where, "very sensitive",
+            f"σ up to {np.max(slide.deviation):.3f} lengths, 0 without play and tolerances",
+            bool(np.max(slide.deviation) > 0.05),
+        ),
+        statement(
+            "output speed", where, "two positions with the largest deviation",
+            f"largest near {peaks[0] % 360:.0f} and {peaks[1]:.0f}°, {ratio:.1f} times the least",
+            bool(ratio > 1.5),
+        ),
+    ]  # fmt: skip
+
+
 SECTIONS = [
     Section("Journal bearing, length = diameter", raimondi_boyd, True),
     Section("Journal bearing with two grooves", someya, True),
@@ -735,6 +868,8 @@ SECTIONS = [
     Section("Andrews' squeezer", squeezer, True),
     Section("Play in a joint", clearance, False),
     Section("A cam law", cam_law, True),
+    Section("A Cardan joint with friction", cardan_joint, True),
+    Section("A Cardan joint with play", cardan_play, True),
 ]
 
 INTRODUCTION = """\

@@ -1,4 +1,4 @@
-"""CAN of FMI-LS-BUS: a bus, and the bytes of its binary variables ``Tx_Data`` and ``Rx_Data``.
+"""CAN of FMI-LS-BUS: a bus, its nodes, and the bytes of ``Tx_Data`` and ``Rx_Data``.
 
 Operations follow each other without gaps. Numbers are little-endian. Each begins with its code and
 its length in bytes, both of 4 bytes, where the length includes these 8 bytes. Version 1.0.0 of the
@@ -14,12 +14,17 @@ from typing import ClassVar
 
 from ..errors import FmuError
 from .standards._can_bus import CanBus
+from .standards._can_node import CanNode
+from .standards._can_signals import CanMessage, CanSignal, load_messages
 
 __all__ = [
     "ArbitrationLost",
     "BusError",
     "CanBus",
     "CanFdTransmit",
+    "CanMessage",
+    "CanNode",
+    "CanSignal",
     "CanTransmit",
     "CanXlTransmit",
     "Configuration",
@@ -30,6 +35,7 @@ __all__ = [
     "Wakeup",
     "decode_can",
     "encode_can",
+    "load_messages",
 ]
 
 _HEAD = struct.Struct("<II")  # code, length

@@ -81,6 +81,11 @@ def find_platform_tag() -> str:
     return next(tag for tag in platform_tags() if "linux" not in tag or tag.startswith("linux"))
 
 
+def find_target() -> str:
+    """Return the tag of the other platform that the wheel is for, from ``$BIELLA_WHEEL``."""
+    return os.environ.get("BIELLA_WHEEL", "")
+
+
 def wants_page(root: Path) -> bool:
     """Whether the page is to be built: not if it is there, nor where the environment says no."""
     output = root / "src/biella/studio/static"
@@ -98,7 +103,8 @@ class EngineBuildHook(BuildHookInterface[Any]):
             return []
         root = Path(self.root)
         build, page = load_build(root), load_page_build(root)
-        needed = [] if build.find_system_compiler() else [build.ZIG_REQUIREMENT]
+        has_compiler = build.find_system_compiler() is not None and not find_target()
+        needed = [] if has_compiler else [build.ZIG_REQUIREMENT]
         # Elsewhere pip would find no wheel of node, and fail: biella works without the page.
         has_wheel = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
         if has_wheel and wants_page(root) and not page.has_npm():
@@ -122,18 +128,25 @@ class EngineBuildHook(BuildHookInterface[Any]):
                 "`git config core.symlinks true && git checkout -- src/biella` (on Windows in "
                 "developer mode, or as an administrator)."
             )
+        target = find_target()
+        if target and version == "editable":
+            raise RuntimeError("BIELLA_WHEEL is for wheels: an editable install runs here.")
         package = gather_package(root) if text_links else root / "src" / "biella"
         build = load_build(root)
-        library = build.build(package, stamps=root / "build")
+        if target:
+            library, contract = build.build_for_wheel(package, target, root / "build")
+        else:
+            library = build.build(package, stamps=root / "build")
+            contract = build.contract_path(package)
         page = self._build_page(root)
         # Its sources are in the repository and in source archives; nothing at run time reads them.
         excluded.append("/src/biella/studio/page")
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{find_platform_tag()}"
+        build_data["tag"] = f"py3-none-{target or find_platform_tag()}"
         if version == "standard":
             for name in text_links:
                 build_data["force_include"][str(package / name)] = f"biella/{name}"
-            for made in (library, build.contract_path(package)):
+            for made in (library, contract):
                 build_data["force_include"][str(made)] = f"biella/{made.name}"
             for made in page:
                 place = made.relative_to(root / "src")

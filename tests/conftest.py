@@ -1,13 +1,16 @@
-"""Settings of all tests: repeatable random examples, default signal actions, a time limit.
+"""Settings of all tests: repeatable random examples, default signal actions, a time limit, garbage.
 
 Random examples are the same in every run; `pytest --hypothesis-profile=random` draws others.
 """
 
+import ctypes
 import faulthandler
+import gc
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -64,6 +67,21 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep what is collected, some 600,000 objects, from the garbage collector.
+
+    It would look at all of them again and again, during the collection and during the tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """End the process where a test hangs in C, beyond the reach of pytest-timeout.
 
@@ -91,3 +109,27 @@ def c_compiler():
         return find_compiler()
     except BuildError:
         pytest.skip("needs a C compiler")
+
+
+@pytest.fixture(scope="session")
+def allocated() -> Callable[[], int]:
+    """What malloc of this process has given out, in bytes."""
+    numbers = (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+        "fordblks", "keepcost",
+    )  # fmt: skip
+
+    class Mallinfo(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in numbers]
+
+    read = getattr(ctypes.CDLL(None), "mallinfo2", None) if os.name == "posix" else None
+    if read is None:
+        pytest.skip("needs mallinfo2 of glibc 2.33")
+    read.restype = Mallinfo
+
+    def count() -> int:
+        gc.collect()
+        info = read()
+        return int(info.uordblks + info.hblkhd)
+
+    return count

@@ -50,6 +50,23 @@ def test_an_unknown_name_is_an_attribute_error():
     assert "Result" in listed()
 
 
+def test_a_diagram_without_loops_and_couplings_needs_no_graph_library():
+    """Every command and every FMU in a process of its own starts with what is imported."""
+    code = """
+import sys
+from biella import Diagram, simulate
+from biella.blocks import Gain, Integrator, Step
+d = Diagram("loop", step=1e-3, solver="rk4")
+speed = d.add(Integrator(), "speed")
+d.connect(d.add(Gain(-2.0), "gain", u=speed), speed)
+simulate(d, 0.1)
+import biella.fmu.importer.backends._worker
+heavy = {"networkx", "scipy", "matplotlib", "h5py", "fmpy"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
 def test_threads_may_use_lazy_names_first():
     code = """
 import sys, threading

@@ -12,9 +12,17 @@ ELSEWHERE = {
     "blocks/authoring.py": "test_public_api.py",
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/multibody/_pendulum.py": "blocks/test_contract.py",
+    "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
     "blocks/multibody/drawing/_contact_rose.py": (
         "blocks/multibody/analysis/test_contact_statistics.py"
     ),
+    "blocks/multibody/elements/_function_constraint.py": (
+        "blocks/multibody/elements/test_formula_constraint.py"
+    ),
+    "blocks/multibody/elements/_named_coordinates.py": (
+        "blocks/multibody/elements/test_formula_constraint.py"
+    ),
+    "blocks/multibody/equations/_rolling.py": "blocks/multibody/elements/test_rolling.py",
     "blocks/multibody/joints/": "blocks/multibody/joints/test_table.py",
     "blocks/multibody/reference_formulations/_kkt.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
@@ -22,8 +30,14 @@ ELSEWHERE = {
     "blocks/multibody/reference_formulations/_null_space.py": (
         "blocks/multibody/reference_formulations/test_formulations.py"
     ),
+    "blocks/control/_tracking_design.py": "blocks/control/test_tracking.py",
     "blocks/core/_exports.py": "fmu/standards/test_reference.py",
     "blocks/core/_terminals.py": "scheduler/compile/diagram/test_terminals.py",
+    "blocks/multibody/elements/_load_methods.py": "blocks/multibody/elements/test_load.py",
+    "blocks/multibody/elements/formula/_read_problems.py": (
+        "blocks/multibody/elements/formula/test_reads.py"
+    ),
+    "blocks/multibody/urdf/_element.py": "blocks/multibody/urdf/test_file.py",
     "fmu/_run_file.py": "fmu/test_commands.py",
     "fmu/importer/_engine_fmu.py": "fmu/importer/test_host.py",
     "fmu/importer/backends/_called.py": "fmu/importer/test_fmu.py",
@@ -35,7 +49,12 @@ ELSEWHERE = {
     "src/biella/devices.py": "test_public_api.py",
     "src/biella/realtime.py": "test_public_api.py",
     "src/biella/results.py": "test_public_api.py",
-    "src/biella/studio/_command.py": "studio/test_attached.py",
+    "src/biella/studio/_open.py": "studio/test_comparison.py",
+    "src/biella/studio/edit/_reader.py": "studio/edit/test_editor.py",
+    "src/biella/studio/edit/_rewrite.py": "studio/edit/test_editor.py",
+    "src/biella/studio/edit/_source.py": "studio/edit/test_editor.py",
+    "src/biella/studio/edit/_structure.py": "studio/edit/test_editor.py",
+    "src/biella/tolerances.py": "test_public_api.py",
     "src/biella/udp_proxy.py": "scheduler/devices/virtual/test_udp_proxy.py",
 }
 """Modules, or whole folders, that are tested under another name, and where in tests/."""

@@ -22,9 +22,11 @@ PUBLIC_PACKAGES = {
     "biella.blocks.control",
     "biella.blocks.daq",
     "biella.blocks.multibody",
+    "biella.blocks.multibody.dual",
     "biella.blocks.multibody.reference_formulations",
     "biella.blocks.sensors",
     "biella.fmu",
+    "biella.studio",
 }
 PUBLIC_MODULES = {
     "biella.blocks.authoring",
@@ -35,11 +37,12 @@ PUBLIC_MODULES = {
     "biella.fmu.can",
     "biella.realtime",
     "biella.results",
+    "biella.tolerances",
     "biella.udp_proxy",
 }
 """Public modules that are not packages: they keep their names. docs/reference/api.md lists both."""
 PUBLIC = PUBLIC_PACKAGES | PUBLIC_MODULES
-LAZY = ("biella", "biella.blocks", "biella.fmu")
+LAZY = ("biella", "biella.blocks", "biella.fmu", "biella.studio")
 GENERATORS = {"docs/reference.py", "docs/control_pictures.py"}
 """They write the documents, and look into the package for that."""
 DOCUMENTS = [

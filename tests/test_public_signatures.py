@@ -16,6 +16,7 @@ MODULES = [
     "biella.blocks.control",
     "biella.blocks.daq",
     "biella.blocks.multibody",
+    "biella.blocks.multibody.dual",
     "biella.blocks.multibody.mechanisms",
     "biella.blocks.multibody.reference_formulations",
     "biella.blocks.sensors",
@@ -25,6 +26,8 @@ MODULES = [
     "biella.fmu",
     "biella.realtime",
     "biella.results",
+    "biella.studio",
+    "biella.tolerances",
     "biella.udp_proxy",
 ]
 """The public modules: tests/test_public_api.py holds them against the documents."""
@@ -32,7 +35,8 @@ OPEN = re.compile(
     r"(KalmanFilter\.of\(options|Diagram\.compile\(options)"
     r"|\.(PortRef|LiveRun)\.__init__\("
     r"|\.Option\.(__init__|read)\("
-    r"|\.(Bearing|ClearanceRevolute)\.reserve\("
+    r"|\.(Bearing|ClearanceRevolute|ShapeContact)\.reserve\("
+    r"|\.\w+\.measure\("
 )
 """Documented options that are passed on; what only biella makes; values of a file, of any type."""
 DATA = re.compile(r"(Mapping|dict)\[str, Any\]|NDArray\[Any\]")

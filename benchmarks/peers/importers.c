@@ -1,8 +1,9 @@
 /* An importer in plain C: runs one FMU of FMI 2.0 or 3.0, for co-simulation or model exchange, and prints its outputs.
  *
- *   importer LIBRARY VERSION KIND TOKEN RESOURCES STEP UNTIL STATES INDICATORS OUTPUT…
+ *   importer LIBRARY VERSION KIND TOKEN RESOURCES STEP UNTIL STATES INDICATORS VALUES OUTPUT…
  *
- * VERSION is 2 or 3, KIND cs or me, TOKEN the GUID or instantiation token, OUTPUT… are value references of reals. Numbers are
+ * VERSION is 2 or 3, KIND cs or me, TOKEN the GUID or instantiation token, OUTPUT… are value references of reals, which have VALUES
+ * elements. Numbers are
  * printed in hexadecimal, a line for every step. Model exchange is integrated by RK4 with PARTS steps between two lines; a step in
  * which an event indicator changes its sign is bisected. Every call must return OK. */
 #include <dlfcn.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64, PARTS = 4, BISECTIONS = 60, LARGEST_ITERATION = 100 };
+enum { MOST = 512, PARTS = 4, BISECTIONS = 60, LARGEST_ITERATION = 100 };
 
 typedef struct {
     void (*logger)(void *, const char *, int, const char *, const char *, ...);
@@ -31,7 +32,7 @@ typedef struct {
 
 static void *library, *fmu;
 static int version;
-static size_t state_count, indicator_count, output_count;
+static size_t state_count, indicator_count, output_count, value_count;
 static unsigned outputs[MOST];
 static double next_time = INFINITY;
 
@@ -97,9 +98,9 @@ static void print_outputs(void) {
         check(get(fmu, outputs, output_count, y), "GetReal");
     } else {
         int (*get)(void *, const unsigned *, size_t, double *, size_t) = find("GetFloat64");
-        check(get(fmu, outputs, output_count, y, output_count), "GetFloat64");
+        check(get(fmu, outputs, output_count, y, value_count), "GetFloat64");
     }
-    for (size_t k = 0; k < output_count; k++) printf("%a%c", y[k], k + 1 < output_count ? ' ' : '\n');
+    for (size_t k = 0; k < value_count; k++) printf("%a%c", y[k], k + 1 < value_count ? ' ' : '\n');
 }
 
 static void start(bool is_exchange, const char *token, const char *resources, double until) {
@@ -230,7 +231,7 @@ static void integrate(double t, double end, double part, double *x) {
 }
 
 int main(int count, char **arguments) {
-    if (count < 10) stop("arguments");
+    if (count < 11) stop("arguments");
     version = atoi(arguments[2]);
     library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     if (!library) stop(dlerror());
@@ -238,9 +239,11 @@ int main(int count, char **arguments) {
     const double step = strtod(arguments[6], NULL), until = strtod(arguments[7], NULL);
     state_count = (size_t)atol(arguments[8]);
     indicator_count = (size_t)atol(arguments[9]);
-    output_count = (size_t)(count - 10);
-    if (state_count > MOST || indicator_count > MOST || output_count > MOST) stop("too many values");
-    for (size_t k = 0; k < output_count; k++) outputs[k] = (unsigned)atol(arguments[10 + k]);
+    value_count = (size_t)atol(arguments[10]);
+    output_count = (size_t)(count - 11);
+    if (state_count > MOST || indicator_count > MOST || value_count > MOST || output_count > value_count)
+        stop("too many values");
+    for (size_t k = 0; k < output_count; k++) outputs[k] = (unsigned)atol(arguments[11 + k]);
     const long steps = lround(until / step);
     double x[MOST];
     start(is_exchange, arguments[4], arguments[5], until);

@@ -1,9 +1,10 @@
 """One FMU in one importer, in a process of its own: `python -m peers.importers IMPORTER REQUEST`.
 
 The request is a JSON object: `fmu`, `version` ("2.0", "3.0"), `kind` ("cs", "me"), `step`, `until`,
-`outputs`, `has_events`, `states`, which are those at the start, and `program` for the C driver. The
-answer is a JSON object: `rows`, the outputs at every step, or `reason`, why this importer does not
-run such an FMU. Only the importer itself and the standard library are used.
+`outputs` as pairs of name and width, `states`, which are those at the start, and `program` for the
+C driver. The answer is a JSON object: `rows`, the outputs at every step, vectors
+element by element, or `reason`, why this importer does not run such an FMU. Only the importer
+itself and the standard library are used.
 """
 
 from __future__ import annotations
@@ -34,6 +35,17 @@ def _times(request: dict[str, Any]) -> list[float]:
     return [n * request["step"] for n in range(round(request["until"] / request["step"]) + 1)]
 
 
+def _names(request: dict[str, Any]) -> list[str]:
+    """Return the outputs as the FMU has them: a vector is one variable in FMI 3.0 only."""
+    if request["version"] == "3.0":
+        return [name for name, _ in request["outputs"]]
+    return [
+        f"{name}[{k}]" if width > 1 else name
+        for name, width in request["outputs"]
+        for k in range(width)
+    ]
+
+
 def run_fmpy(request: dict[str, Any]) -> Rows:
     """FMPy: `simulate_fmu`; model exchange by its CVode."""
     from fmpy import simulate_fmu
@@ -43,12 +55,15 @@ def run_fmpy(request: dict[str, Any]) -> Rows:
         request["fmu"],
         stop_time=request["until"],
         output_interval=request["step"],
-        output=request["outputs"],
+        output=_names(request),
         fmi_type="ModelExchange" if is_exchange else "CoSimulation",
         relative_tolerance=TOLERANCE if is_exchange else None,
         record_events=False,
     )
-    return [[float(row[name]) for name in request["outputs"]] for row in result]
+    return [
+        [float(v) for name in _names(request) for v in getattr(row[name], "flat", [row[name]])]
+        for row in result
+    ]
 
 
 def run_libcosim(request: dict[str, Any]) -> Rows:
@@ -59,13 +74,11 @@ def run_libcosim(request: dict[str, Any]) -> Rows:
 
     if request["kind"] != "cs" or request["version"] != "2.0":
         raise NotSupported("FMI 1.0 and 2.0 co-simulation only")
-    execution = CosimExecution.from_step_size(request["step"] * 1e9)
+    execution = CosimExecution.from_step_size(round(request["step"] * 1e9))
     slave = execution.add_local_slave(CosimLocalSlave(request["fmu"], "one"))
     observer = CosimObserver.create_last_value()
     assert execution.add_observer(observer)
-    references = [
-        index for name in request["outputs"] for index in [_reference(request["fmu"], name)]
-    ]
+    references = [_reference(request["fmu"], name) for name in _names(request)]
     rows = []
     for _ in _times(request)[1:]:
         assert execution.step()
@@ -94,7 +107,7 @@ def run_toolbox(request: dict[str, Any]) -> Rows:
         plan = {
             "name": "container.fmu",
             "fmu": ["one.fmu"],
-            "output": [["one.fmu", output, output] for output in request["outputs"]],
+            "output": [["one.fmu", output, output] for output in _names(request)],
             "step_size": request["step"],
             "auto_input": False,
             "auto_output": False,
@@ -105,14 +118,26 @@ def run_toolbox(request: dict[str, Any]) -> Rows:
         return run_fmpy(request | {"fmu": str(folder / "container.fmu")})
 
 
+def _has_events(fmu: str) -> bool:
+    """Return whether a description shows event indicators or variables that change at events."""
+    with ZipFile(fmu) as archive:
+        root = ET.fromstring(archive.read("modelDescription.xml"))
+    counted = int(root.get("numberOfEventIndicators", "0"))
+    listed = len(root.findall("ModelStructure/EventIndicator"))
+    return counted + listed > 0 or any(e.get("variability") == "discrete" for e in root.iter())
+
+
 def run_casadi(request: dict[str, Any]) -> Rows:
     """CasADi: right-hand side and outputs from the FMU, integrated by its interface to CVODES."""
     import casadi
 
     if request["kind"] != "me":
         raise NotSupported("model exchange only")
-    if request["has_events"]:
+    if _has_events(request["fmu"]):
         raise NotSupported("FMUs without events only")
+    if request["version"] == "3.0" and any(width > 1 for _, width in request["outputs"]):
+        # It reads dimensions, and calls fmi3GetFloat64 with one value for each variable.
+        raise NotSupported("FMI 3.0 without arrays only")
     with tempfile.TemporaryDirectory() as folder:
         with ZipFile(request["fmu"]) as archive:
             archive.extractall(folder)
@@ -126,7 +151,7 @@ def run_casadi(request: dict[str, Any]) -> Rows:
             "solve", "cvodes", problem, times[0], times, {"reltol": TOLERANCE, "abstol": TOLERANCE}
         )
         states = solve(x0=request["states"])["xf"]
-        order = [dae.y().index(name) for name in request["outputs"]]
+        order = [dae.y().index(name) for name in _names(request)]
         values = [outputs(t, states[:, n]) for n, t in enumerate(times)]
         return [[float(column[k]) for k in order] for column in values]
 
@@ -151,14 +176,15 @@ def run_driver(request: dict[str, Any]) -> Rows:
         else:
             states = len(root.findall("ModelStructure/ContinuousStateDerivative"))
             indicators = len(root.findall("ModelStructure/EventIndicator"))
-        references = [str(_reference(request["fmu"], output)) for output in request["outputs"]]
+        references = [str(_reference(request["fmu"], output)) for output in _names(request)]
+        values = sum(width for _, width in request["outputs"])
         answer = subprocess.run(
             [
                 request["program"], str(library), request["version"][0], request["kind"],
                 root.get("guid") or root.attrib["instantiationToken"],
                 resources.as_uri() if is_2 else f"{resources}/",
                 repr(request["step"]), repr(request["until"]),
-                str(states), str(indicators), *references,
+                str(states), str(indicators), str(values), *references,
             ],
             check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -174,8 +200,11 @@ def run_biella(request: dict[str, Any]) -> Rows:
     d = Diagram("one", step=request["step"], **options)
     d.add(Fmu(request["fmu"], kind=request["kind"]), "one")
     result = simulate(d, request["until"])
-    columns = [result[f"one.{name}"] for name in request["outputs"]]
-    return [[float(v) for v in row] for row in zip(*columns, strict=True)]
+    columns = [result[f"one.{name}"] for name, _ in request["outputs"]]
+    return [
+        [float(v) for part in row for v in getattr(part, "flat", [part])]
+        for row in zip(*columns, strict=True)
+    ]
 
 
 IMPORTERS: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import _contract as contract
 from ...errors import DiagramError
-from ..basic.dynamics._realization import check_matrices
 from ..core._block import NativeBlock
-from ..core._ports import CONTINUOUS, Matrix, Numbers, Port, parameter, periodic
+from ..core._ports import CONTINUOUS, Matrix, Numbers, Port, number, parameter, periodic
 from ..core._vectors import make_record, require_whole
 from ._design import check_weight
-
-Array = npt.NDArray[np.float64]
+from ._tracking_design import TrackingData, Varying, solve_continuous, solve_sampled
 
 _MOST_POINTS = 1_000_000
 
@@ -34,18 +31,25 @@ class LQTracking(NativeBlock):
     J = e[N]ᵀ F e[N] + Σ (eᵀ Q e + uᵀ R u), exactly; z has a row for each sample. Before the first
     and after the last time K and p are held constant.
 
+    A, B, C, Q, R may be functions of t in s, as of a plant linearized along a motion; the two
+    equations are then integrated backwards with error control [A.4].
+
     Parameters
     ----------
     A, B, C
-        Matrices of the plant.
+        Matrices of the plant, or functions of t that return them.
     times
         Of the reference, in seconds, rising. With a period: of the first row only, one number.
     reference
         z: for each time a row of as many values as C has rows; on straight lines between them.
     Q, R
-        Weights of the error and of the input: a number, the diagonal, or the matrix.
+        Weights of the error and of the input: a number, the diagonal, the matrix, or a function of
+        t that returns one of these.
     final
-        F, in the same ways; 0 if not given.
+        F, in the same ways but constant; 0 if not given.
+    drift
+        w of a plant dx/dt = A x + B u + w, or x[n+1] = A x + B u + w with a period, such as weight:
+        a vector or a function of t.
     points
         Number of points of the tables, evenly spaced from the first to the last time.
     unit
@@ -59,25 +63,24 @@ class LQTracking(NativeBlock):
 
     def __init__(
         self,
-        A: Matrix,
-        B: Matrix,
-        C: Matrix,
+        A: Matrix | Varying,
+        B: Matrix | Varying,
+        C: Matrix | Varying,
         times: Numbers,
         reference: Matrix,
         *,
-        Q: Matrix,
-        R: Matrix,
+        Q: Matrix | Varying,
+        R: Matrix | Varying,
         final: Matrix = 0.0,
+        drift: Numbers | Varying | None = None,
         points: int = 501,
         unit: str | None = None,
         period: float | None = None,
     ) -> None:
-        a, b, c, _ = check_matrices(A, B, C, None)
-        weights = (
-            check_weight("Q", Q, len(c)),
-            check_weight("R", R, b.shape[1], positive=True),
-            check_weight("final", final, len(c)),
-        )
+        given = np.atleast_1d(parameter("times", times).value)
+        data = TrackingData(A, B, C, Q, R, drift)
+        a, b, c, *_ = data.check(float(given.flat[0]))
+        last = check_weight("final", final, len(c))
         z = parameter("reference", reference).value
         z = z.reshape(-1, 1) if z.ndim < 2 and len(c) == 1 else z
         if z.ndim != 2 or len(z) < 2 or z.shape[1] != len(c):
@@ -85,7 +88,6 @@ class LQTracking(NativeBlock):
                 f"`reference` has a row for each of at least two times, with {len(c)} values, as "
                 f"many as C has rows; got shape {z.shape}."
             )
-        given = np.atleast_1d(parameter("times", times).value)
         if period is None:
             points = require_whole("points", points, 2, _MOST_POINTS)
             if given.shape != (len(z),) or not (np.diff(given) > 0).all():
@@ -94,14 +96,15 @@ class LQTracking(NativeBlock):
                     f"{given.size} numbers{'' if given.size != len(z) else ' that do not rise'}."
                 )
             grid = np.linspace(given[0], given[-1], points)
-            table = _solve_continuous(a, b, c, weights, given, z, grid)
+            table = solve_continuous(data, last, given, z, grid)
             step = float(grid[1] - grid[0])
         else:
             if given.shape != (1,):
                 raise DiagramError(
                     "with a period `times` is the time of the first row alone; the others follow."
                 )
-            table, step = _solve_sampled(a, b, c, weights, z), period
+            step = number("period", period)
+            table = solve_sampled(data, last, float(given[0]), step, z)
         self.table = table
         super().__init__(
             inputs=[Port("state", len(a), doc="x, or its estimate")],
@@ -120,88 +123,3 @@ class LQTracking(NativeBlock):
                 },
             ),
         )
-
-
-def _solve_sampled(a: Array, b: Array, c: Array, weights: tuple[Array, ...], z: Array) -> Array:
-    """Return [K, p] of each sample: Bellman's principle, from the last sample back."""
-    q, r, f = weights
-    S, g = c.T @ f @ c, c.T @ f @ z[-1]
-    rows = []
-    for target in z[-2::-1]:
-        curvature = r + b.T @ S @ b
-        K = -np.linalg.solve(curvature, b.T @ S @ a)
-        p = np.linalg.solve(curvature, b.T @ g)
-        closed = a + b @ K
-        rows.append(np.column_stack([K, p]))
-        S, g = c.T @ q @ c + a.T @ S @ closed, c.T @ q @ target + closed.T @ g
-        S = 0.5 * (S + S.T)
-    rows.reverse()
-    rows.append(np.zeros_like(rows[0]))  # nothing is gained by acting at the last instant
-    return np.stack(rows)
-
-
-def _solve_continuous(
-    a: Array, b: Array, c: Array, weights: tuple[Array, ...], times: Array, z: Array, grid: Array
-) -> Array:
-    """Return [K, p] and their rates of change at each point of the grid.
-
-    x and λ = S x - g follow a linear system, Pontryagin's, driven by z; between corners of z its
-    solution is an exponential. Taken back over a step for any x at its end, it gives S and g at its
-    beginning from those at its end.
-    """
-    q, r, f = weights
-    gain = np.linalg.solve(r, b.T)  # R⁻¹ Bᵀ
-    nodes = np.union1d(grid, times)
-    targets = np.stack([np.interp(nodes, times, column) for column in z.T], axis=1)
-    flow = _Flow(a, b @ gain, c, q)
-    S, g = c.T @ f @ c, c.T @ f @ z[-1]
-    rows = {nodes[-1]: (S, g, targets[-1])}
-    for k in range(len(nodes) - 2, -1, -1):
-        span = nodes[k + 1] - nodes[k]
-        slope = (targets[k + 1] - targets[k]) / span
-        S, g = flow.go_back(S, g, targets[k + 1], slope, span)
-        rows[nodes[k]] = (S, g, targets[k])
-    table = []
-    for S, g, target in (rows[t] for t in grid):
-        dS = -(S @ a + a.T @ S - S @ b @ gain @ S + c.T @ q @ c)
-        dg = -((a - b @ gain @ S).T @ g + c.T @ q @ target)
-        table.append([np.column_stack([-gain @ m, gain @ v]) for m, v in ((S, g), (dS, dg))])
-    return np.array(table)
-
-
-class _Flow:
-    """The way of x, λ, z and dz/dt backwards in time."""
-
-    def __init__(self, a: Array, push: Array, c: Array, q: Array) -> None:
-        n, m = len(a), len(c)
-        self.n = n
-        self.rate = np.zeros((2 * n + 2 * m, 2 * n + 2 * m))
-        self.rate[:n, : 2 * n] = np.hstack([a, -push])
-        self.rate[n : 2 * n, : 2 * n + m] = np.hstack([-c.T @ q @ c, -a.T, c.T @ q])
-        self.rate[2 * n : 2 * n + m, 2 * n + m :] = np.eye(m)
-        self.fast = float(np.abs(np.linalg.eigvals(self.rate)).max())
-        self.known: dict[float, Array] = {}
-
-    def go_back(
-        self, S: Array, g: Array, z: Array, slope: Array, span: float
-    ) -> tuple[Array, Array]:
-        """Return S and g a span of time earlier."""
-        from scipy.linalg import expm
-
-        n = self.n
-        # Long steps are divided: modes that decay in one direction of time grow in the other.
-        count = max(1, int(np.ceil(self.fast * span)))
-        h = float(f"{span / count:.12e}")  # evenly spaced times differ by rounding: one exponential
-        if h not in self.known:
-            self.known[h] = expm(-h * self.rate)
-        back = self.known[h]
-        for number in range(count):
-            driven = back[: 2 * n, 2 * n :] @ np.concatenate([z - number * h * slope, slope])
-            x = back[:n, :n] + back[:n, n : 2 * n] @ S
-            costate = back[n : 2 * n, :n] + back[n : 2 * n, n : 2 * n] @ S
-            x_free = driven[:n] - back[:n, n : 2 * n] @ g
-            costate_free = driven[n:] - back[n : 2 * n, n : 2 * n] @ g
-            quotient = np.linalg.solve(x.T, costate.T)
-            S = 0.5 * np.asarray(quotient + quotient.T)
-            g = S @ x_free - costate_free
-        return S, g

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -84,13 +85,32 @@ class Port:
 
     def default_values(self, width: int) -> list[float]:
         """Return the default of each of `width` elements."""
-        if isinstance(self.default, tuple):
-            return list(self.default)
-        return [self.default or 0.0] * width
+        if not isinstance(self.default, tuple):
+            return [self.default or 0.0] * width
+        if len(self.default) != width:
+            raise DiagramError(
+                f"the default of `{self.name}` has {len(self.default)} values, but the port has "
+                f"{width}: give one number for all, or {width}."
+            )
+        return list(self.default)
 
     def __post_init__(self) -> None:
         if isinstance(self.unit, str):
             object.__setattr__(self, "unit", parse_unit(self.unit))
+        if self.default is not None and not isinstance(self.default, Real):
+            object.__setattr__(self, "default", self._read_defaults())
+
+    def _read_defaults(self) -> tuple[float, ...]:
+        try:
+            values = np.array(self.default, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty((0, 0))
+        if isinstance(self.default, str) or values.ndim != 1:
+            raise DiagramError(
+                f"the default of `{self.name}` must be a number or one for each element, "
+                f"got {self.default!r}."
+            )
+        return tuple(values.tolist())
 
 
 @dataclass(frozen=True, slots=True)

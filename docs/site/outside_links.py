@@ -1,13 +1,12 @@
 """Files outside docs/ that pages link to become pages of the site.
 
 In the repository a link such as ``../examples/04_slider_crank.py`` opens the file. Here each such
-file gets a page ``source/…`` that shows it, and the folder of examples one that lists them, so that
-the site has all it speaks of and needs no server.
+file gets a page ``source/…`` that shows it, so that the site has all it speaks of and needs no
+server. A link to the folder of examples leads to their gallery.
 """
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from pathlib import Path
@@ -20,11 +19,7 @@ DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 LINK = re.compile(r"\]\((?P<target>(?:\.\./)+[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {".py": "python", ".c": "c", ".h": "c", ".toml": "toml", ".md": "markdown"}
-EXAMPLES = "examples.md"
-_INTRO = (
-    "Each is one task: a file with `diagram()`, which `biella simulate` takes, and `main()`, which "
-    "writes a picture to the current folder: `python examples/01_first_loop.py`.\n"
-)
+EXAMPLES = "gallery.md"
 
 
 def outside(page: str, target: str) -> str | None:
@@ -39,7 +34,7 @@ def page_of(path: str) -> str:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for each file that is linked to, and one that lists the examples."""
+    """Add a page for each example, and for each file that is linked to."""
     wanted = {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")}
     for page in files.documentation_pages():
         for match in LINK.finditer(page.content_string):
@@ -48,7 +43,6 @@ def on_files(files: Files, config: Any) -> Files:
                 if not (ROOT / path).is_file():
                     raise PluginError(f"{page.src_uri} links to {match['target']}: no such file")
                 wanted.add(path)
-    files.append(File.generated(config, EXAMPLES, content=list_examples()))
     for path in sorted(wanted):
         content = show(path)
         aside = InclusionLevel.NOT_IN_NAV
@@ -73,14 +67,3 @@ def show(path: str) -> str:
     """Return a page with the text of a file."""
     text = (ROOT / path).read_text(encoding="utf-8")
     return f"# {path}\n\n````{LANGUAGES.get(Path(path).suffix, 'text')}\n{text}````\n"
-
-
-def list_examples() -> str:
-    """Return the page of examples, each with the first sentence of its docstring."""
-    rows = ["# Examples\n", _INTRO]
-    rows += ["| example | |", "|---|---|"]
-    for path in sorted((ROOT / "examples").glob("*.py")):
-        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        first = " ".join(about.partition("\n\n")[0].split())
-        rows.append(f"| [{path.stem}]({page_of(f'examples/{path.name}')}) | {first} |")
-    return "\n".join(rows) + "\n"

@@ -124,6 +124,8 @@ typedef struct {
     uint8_t asked[16]; /* nonce of the hello that our next one answers; zeros: none */
     uint32_t drawn; /* nonces of this boot */
     uint16_t wraps, sent_wraps; /* of sequence and sent, since the session began */
+    uint32_t due, next_due; /* frames echo what was sent up to then, or later: see biella_elapsed() */
+    uint16_t age; /* ms since next_due was sent */
     uint8_t has_key, must_reply;
 #endif
 } biella_device;
@@ -158,6 +160,16 @@ static inline uint8_t biella_elapsed(biella_device *d, uint8_t milliseconds) {
         d->session = 0; /* over: frames of it that somebody has held back must not be values later */
 #endif
     }
+#if BIELLA_AUTH
+    /* Nor those that come later and later, without a gap: what they echo was sent 1 to 2 s ago at most, or the timeout. */
+    const uint32_t age = (uint32_t)d->age + milliseconds;
+    d->age = (uint16_t)age;
+    if (age >= 1000u && age >= d->timeout) {
+        d->due = d->next_due;
+        d->next_due = d->sent;
+        d->age = 0;
+    }
+#endif
     d->silence = (uint16_t)(d->silence + milliseconds);
     return d->tripped && !was_tripped;
 }
@@ -357,6 +369,8 @@ static inline uint8_t biella_accept_hello(biella_device *d) {
         d->wraps = biella_get16(b + 6);
         d->sent = 0;
         d->sent_wraps = 0;
+        d->due = d->next_due = 0;
+        d->age = 0;
         d->flags = BIELLA_SAFE; /* until a frame says otherwise */
         d->silence = 0;
         biella_draw_nonce(d);
@@ -424,11 +438,12 @@ static inline uint8_t biella_read(const uint8_t *from, uint8_t is_float64, biell
 }
 
 #if BIELLA_AUTH
-/* Whether a frame is newer than all before it in this session, and of the host. */
+/* Whether a frame is newer than all before it in this session, not too old, and of the host. */
 static inline uint8_t biella_fits(const biella_device *d, uint16_t session, uint32_t sequence) {
     const uint16_t wraps = biella_get16(d->bytes + 6);
     if (d->session == 0 || session != d->session) return 0;
     if (wraps < d->wraps || (wraps == d->wraps && sequence <= d->sequence)) return 0;
+    if ((uint32_t)(d->due - biella_get32(d->bytes + 12) - 1u) < 0x7FFFFFFFu) return 0; /* held back */
     return biella_is_signed(&d->incoming, d->bytes, (uint16_t)(d->length - BIELLA_END));
 }
 #else

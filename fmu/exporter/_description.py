@@ -12,6 +12,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ...blocks.core._units import BASE_UNITS, parse_unit
 from ...errors import BiellaError, suggest
 from ...scheduler.compile.plan._plan import Plan
@@ -152,8 +154,6 @@ def check_about(about: Mapping[str, str] | None) -> dict[str, str]:
     """
     if about is None:
         return {}
-    if not isinstance(about, Mapping):
-        raise BiellaError('`about` must be a dict, such as {"author": "…", "license": "…"}.')
     for key, text in about.items():
         if key not in ABOUT:
             raise BiellaError(
@@ -262,6 +262,10 @@ def write_value(variable: Variable, value: float) -> str:
         return "NaN"  # these three as xs:double spells them
     if math.isinf(value):
         return "INF" if value > 0 else "-INF"
+    if variable.type == "Float32":
+        shortest = str(np.float32(value))
+        # As a tool may read it: as a double, which it rounds.
+        return shortest if np.float32(float(shortest)) == np.float32(value) else repr(value)
     return repr(value)
 
 
@@ -271,7 +275,7 @@ def add_ranges(element: ET.Element, variable: Variable) -> None:
         if value is not None:
             element.set(name, write_value(variable, value))
     if variable.nominal is not None:
-        element.set("nominal", repr(variable.nominal))
+        element.set("nominal", write_value(variable, variable.nominal))
 
 
 def list_reached(plan: Plan) -> dict[str, Sequence[str]]:

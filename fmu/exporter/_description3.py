@@ -24,7 +24,7 @@ from ._exchange import Exchange
 from ._variables import Variable
 
 _TYPES = {"real": "Float64", "integer": "Int64", "boolean": "Boolean", "enumeration": "Int64"}
-"""Types of variables; an enumeration with names is of type Enumeration."""
+"""Usual types of variables; an enumeration with names is of type Enumeration."""
 _STOPPING_KERNELS = {"stop", "playback_stopping"}
 """Kernels that may end a simulation."""
 
@@ -115,9 +115,8 @@ def _add_co_simulation(root: ET.Element, contents: Contents) -> None:
 def _add_states(parent: ET.Element, exchange: Exchange, first: int) -> None:
     """Add states, derivatives and event indicators."""
     attributes = {"causality": "local", "variability": "continuous", "initial": "calculated"}
-    names = (*exchange.states, *exchange.derivatives, *exchange.indicator_names)
     count = len(exchange.states)
-    for k, name in enumerate(names):
+    for k, name in enumerate(exchange.names):
         element = ET.SubElement(parent, "Float64", name=name, valueReference=str(first + k))
         element.attrib.update(attributes)
         if k < count:
@@ -175,7 +174,7 @@ def _add_variable(
     """Add a variable; where the FMU takes steps, continuous ones can be accessed in between."""
     element = ET.SubElement(
         parent,
-        "Enumeration" if variable.names else _TYPES[variable.kind],
+        "Enumeration" if variable.names else variable.type or _TYPES[variable.kind],
         name=variable.name,
         valueReference=str(variable.reference),
         causality=variable.causality,

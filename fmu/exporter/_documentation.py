@@ -147,7 +147,7 @@ def _cells(variable: Variable, columns: Sequence[str]) -> str:
     cells = {
         "Name": f"<td>{name}</td>",
         "Unit": f"<td>{escape(variable.unit or '–')}</td>",
-        "Kind": f"<td>{variable.kind}</td>",
+        "Kind": f"<td>{variable.kind}{f', {variable.type}' if variable.type else ''}</td>",
         "Start": f'<td class="number">{shown}</td>',
         "Changes": "<td>continuously</td>"
         if variable.variability == "continuous"

@@ -38,7 +38,7 @@ _FOLLOWERS = ("rate_limiter", "backlash")
 
 def check_kind(kind: str) -> None:
     """Raise if there is no such kind of FMU."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise BiellaError(
             f"kind is 'cs' for co-simulation, 'me' for model exchange, or 'both', not {kind!r}."
         )
@@ -86,6 +86,11 @@ class Exchange:
         while any(name.startswith(prefix) for name in self.taken):
             prefix += "_"
         return tuple(f"{prefix}[{k}]" for k in range(self.indicators))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of states, derivatives and event indicators."""
+        return (*self.states, *self.derivatives, *self.indicator_names)
 
     @classmethod
     def of(cls, model: Model, taken: Sequence[str]) -> Self:

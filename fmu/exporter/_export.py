@@ -7,7 +7,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -38,9 +38,11 @@ from ._description3 import describe_fmi3
 from ._documentation import document, draw_pictures
 from ._elf import minimum_glibc
 from ._exchange import KINDS, Exchange, check_kind
+from ._options import FmuOptions, check_names, check_path
 from ._platforms import SUFFIXES, find_engines, platform_tuple
 from ._ranges import with_declared_ranges
 from ._sources import write_sources
+from ._types import plan_types, with_types
 from ._variables import choose_local, choose_variables, list_variables, with_ranges
 
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same input gives the same bytes
@@ -61,6 +63,7 @@ def export_fmu(
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
+    types: Mapping[str, str] | None = None,
     clocks: bool = False,
     terminals: Terminals = True,
     reference: Experiment | Sequence[Experiment] | None = None,
@@ -103,6 +106,11 @@ def export_fmu(
         parameters of the FMU.
     nominal
         Typical magnitude of real variables by name.
+    types
+        Types of variables by name, in FMI 3.0: ``"Float32"`` for real variables, parameters among
+        them; ``"Int8"``, ``"UInt8"``, ``"Int16"``, ``"UInt16"``, ``"Int32"``, ``"UInt32"`` or
+        ``"UInt64"`` for integers. Without, they are Float64 and Int64. A value of a run that does
+        not fit is an error where it is read; start values are rounded to Float32.
     clocks
         Whether the rates of blocks with a period are declared as clocks, in FMI 3.0: periodic
         input clocks, which the importing tool activates in event mode at each of their ticks. Many
@@ -124,8 +132,9 @@ def export_fmu(
     FmuError
         If the file cannot be written, or a platform not be compiled for.
     BiellaError
-        For an unknown version or kind, for names in an option that the diagram does not have, and
-        for clocks in FMI 2.0 or of a diagram in which no block has a period.
+        For an unknown version or kind, for names in an option that the diagram does not have, for
+        clocks in FMI 2.0 or of a diagram in which no block has a period, and for types in FMI 2.0
+        or that a variable cannot have.
 
     Warns
     -----
@@ -133,11 +142,9 @@ def export_fmu(
         If the FMU has no outputs.
     """
     check_kind(kind)
-    model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
-    if kind != "me":
-        warn_of_steps(model, stacklevel=2)
-    _reject_blocks(model)
-    warn_of_reactions(model, stacklevel=2)
+    check_path(path)
+    check_names("inputs", inputs)
+    check_names("outputs", outputs)
     options = FmuOptions(
         parameters=parameters,
         platforms=platforms,
@@ -148,10 +155,16 @@ def export_fmu(
         local=local,
         limits=limits,
         nominal=nominal,
+        types=types,
         clocks=clocks,
         terminals=terminals,
         reference=reference,
     )
+    model = compile_diagram(diagram, inputs=inputs or (), outputs=outputs or ())
+    if kind != "me":
+        warn_of_steps(model, stacklevel=2)
+    _reject_blocks(model)
+    warn_of_reactions(model, stacklevel=2)
     written = write_fmu(diagram, model, path, options)
     if not model.outputs:
         warnings.warn(
@@ -163,24 +176,6 @@ def export_fmu(
     return written
 
 
-@dataclass(frozen=True, kw_only=True)
-class FmuOptions:
-    """What a user asks of an export, besides inputs and outputs; see `export_fmu`."""
-
-    parameters: Sequence[str] | Mapping[str, npt.ArrayLike | None] | None = None
-    platforms: Sequence[str] | None = None
-    sources: bool = True
-    version: str = "2.0"
-    kind: str = "cs"
-    about: Mapping[str, str] | None = None
-    local: Sequence[str] = ()
-    limits: Mapping[str, tuple[float | None, float | None]] | None = None
-    nominal: Mapping[str, float] | None = None
-    clocks: bool = False
-    terminals: Terminals = True
-    reference: Experiment | Sequence[Experiment] | None = None
-
-
 def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptions) -> Path:
     """Write a compiled diagram as an FMU; see `export_fmu`."""
     version, about = check_version(options.version), check_about(options.about)
@@ -188,6 +183,11 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
     _reject_double_names(plan)
     if options.clocks and version != "3.0":
         raise BiellaError(f'FMI {version} has no clocks: export with version="3.0".')
+    if options.types and version != "3.0":
+        raise BiellaError(
+            f"FMI {version} has one type for real variables and one for integers, without a "
+            f'choice: export with version="3.0", or without `types`.'
+        )
     rates = find_clock_rates(plan) if options.clocks else []
     shown = _choose_parameters(plan, options.parameters)
     if isinstance(options.parameters, Mapping):
@@ -205,6 +205,9 @@ def write_fmu(diagram: Diagram, plan: Model, path: str | Path, options: FmuOptio
     if options.kind != "cs":
         exchange = Exchange.of(plan, [name for v in variables for name in v.element_names])
         plan = plan.with_kind(KINDS[options.kind])
+    variables = with_types(variables, options.types, exchange.names if exchange else ())
+    if version == "3.0":
+        plan = plan_types(plan, variables)
 
     clocks: list[Clock] = []
     if rates:
@@ -290,8 +293,6 @@ def _choose_parameters(
 ) -> list[str] | None:
     if patterns is None:
         return None
-    if isinstance(patterns, str):
-        raise BiellaError(f"`parameters` must be a list, such as [{patterns!r}].")
     chosen: list[str] = []
     for pattern in patterns:
         exactly = isinstance(patterns, Mapping) and patterns[pattern] is not None

@@ -17,7 +17,8 @@ from ...scheduler.compile._rewrite import bare_parameters
 from ...scheduler.compile.diagram._diagram import Diagram
 from ...scheduler.run._preflight import warn_of_steps
 from ._exchange import check_kind
-from ._export import FmuOptions, write_fmu
+from ._export import write_fmu
+from ._options import FmuOptions, check_path
 
 _BLOCK = "mechanism"
 _EFFORTS = ("force", "torque")
@@ -41,6 +42,7 @@ def export_system(
     local: Sequence[str] = (),
     limits: Mapping[str, tuple[float | None, float | None]] | None = None,
     nominal: Mapping[str, float] | None = None,
+    types: Mapping[str, str] | None = None,
     terminals: Terminals = True,
     reference: Experiment | Sequence[Experiment] | None = None,
 ) -> Path:
@@ -59,11 +61,26 @@ def export_system(
     initial
         Joint coordinates and speeds that the initial state keeps, as in `System.block`; they are
         parameters such as ``main.initial_speed``.
-    parameters, platforms, sources, version, kind, about, local, limits, nominal, terminals,
-    reference
+    parameters, platforms, sources, version, kind, about, local, limits, nominal, types,
+    terminals, reference
         See `biella.fmu.export_fmu`.
     """
     check_kind(kind)
+    check_path(path)
+    options = FmuOptions(
+        parameters=parameters,
+        platforms=platforms,
+        sources=sources,
+        version=version,
+        kind=kind,
+        about=about,
+        local=local,
+        limits=limits,
+        nominal=nominal,
+        types=types,
+        terminals=terminals,
+        reference=reference,
+    )
     plant = system.block(
         inputs=list_efforts(system) if inputs is None else inputs,
         outputs=outputs,
@@ -82,19 +99,6 @@ def export_system(
     model = compile_diagram(diagram, flat=flat)
     if kind != "me":
         warn_of_steps(model, stacklevel=2)
-    options = FmuOptions(
-        parameters=parameters,
-        platforms=platforms,
-        sources=sources,
-        version=version,
-        kind=kind,
-        about=about,
-        local=local,
-        limits=limits,
-        nominal=nominal,
-        terminals=terminals,
-        reference=reference,
-    )
     return write_fmu(diagram, model, path, options)
 
 

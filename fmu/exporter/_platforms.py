@@ -54,8 +54,6 @@ def find_engines(platforms: Sequence[str] | None) -> dict[str, bytes]:
     """
     if platforms is None:
         return {this_platform(): library_path().read_bytes()}
-    if isinstance(platforms, str):
-        raise FmuError(f"`platforms` must be a list, such as [{platforms!r}].")
     if not platforms:
         raise FmuError(f"`platforms` is empty. Platforms: {', '.join(TARGETS)}.")
     for name in platforms:

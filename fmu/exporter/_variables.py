@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -36,6 +36,8 @@ class Variable:
         Of every element; None where they are not known.
     clock
         Reference of the clock that the variable belongs to, if there is one.
+    type
+        In FMI 3.0, where a type is chosen: see `_types`. None: the usual one of the kind.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Variable:
     maximum: float | None = None
     nominal: float | None = None
     clock: int | None = None
+    type: str | None = field(default=None, repr=False)  # it is in the plan, as a token has it
 
     @property
     def size(self) -> int:
@@ -127,8 +130,6 @@ def choose_local(plan: Plan, patterns: Sequence[str]) -> list[PortInfo]:
     BiellaError
         If a pattern matches no signal, or a signal has the name of another variable.
     """
-    if isinstance(patterns, str):
-        raise BiellaError(f"`local` must be a list, such as [{patterns!r}].")
     others = [path for path in plan.signals if path not in plan.inputs]
     chosen: list[str] = []
     for pattern in patterns:
@@ -172,7 +173,8 @@ def with_ranges(
     for name, pair in (limits or {}).items():
         by_name[name] = _limited(by_name[name], pair)
     for name, value in (nominal or {}).items():
-        if by_name[name].kind != "real" or not (0 < value < math.inf):
+        is_number = isinstance(value, (int, float, np.number)) and 0 < value < math.inf
+        if by_name[name].kind != "real" or not is_number:
             raise BiellaError(
                 f"the nominal value of `{name}` must be a positive number of a real variable, "
                 f"got {value!r} ({by_name[name].kind})."

@@ -306,9 +306,11 @@ def find_binary(archive: Archive, identifier: str) -> str:
         raise FmuError(f"`{archive.path}` has no `{name}`. It has {name_list(there, 6)}.")
     sources = any(name.startswith("sources/") for name in archive.members)
     hint = " It contains its sources: `fmpy compile` builds a binary from them." if sources else ""
+    others = (
+        f"It has those for {name_list(archive.platforms)}." if archive.platforms else "It has none."
+    )
     raise FmuError(
-        f"`{archive.path}` has no binary for this platform, {platform_folder()}. It has binaries "
-        f"for {name_list(archive.platforms)}.{hint}"
+        f"`{archive.path}` has no binary for this platform, {platform_folder()}. {others}{hint}"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -125,6 +127,7 @@ def Fmu(
         raise DiagramError(f"`isolate` must be True, False or 'strict'; got {isolate!r}.")
     if limits is not None and isolate != "strict":
         raise DiagramError('limits requires isolate="strict".')
+    _check_options(path, parameters, tolerance, event_mode, logging)
     for text in (instance_name or "", *(logging if not isinstance(logging, bool) else ())):
         if "\0" in text:
             raise DiagramError(f"a name of FMI cannot contain a NUL character; got {text!r}.")
@@ -181,6 +184,28 @@ def Fmu(
 
         return IsolatedExchangeFmu(description, interface, input_values, options, how)
     return IsolatedFmu(block, input_values, how)
+
+
+def _check_options(
+    path: object, parameters: object, tolerance: object, event_mode: object, logging: object
+) -> None:
+    """Raise for options of the wrong form."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise DiagramError(f"Fmu needs the name of a file, such as 'engine.fmu'; got {path!r}.")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise DiagramError(
+            f"`parameters` must be a dict, such as {{'rotor.inertia': 0.2}}; got {parameters!r}."
+        )
+    if tolerance is not None and not (
+        isinstance(tolerance, (int, float)) and 0 <= tolerance < math.inf
+    ):
+        raise DiagramError(f"`tolerance` must be a positive number; got {tolerance!r}.")
+    if event_mode not in (None, True, False):
+        raise DiagramError(f"`event_mode` must be True, False or None; got {event_mode!r}.")
+    if not isinstance(logging, (bool, str)) and not (
+        isinstance(logging, Sequence) and all(isinstance(text, str) for text in logging)
+    ):
+        raise DiagramError(f"`logging` must be True, False or a list of texts; got {logging!r}.")
 
 
 def _categories(description: Description, logging: bool | Sequence[str]) -> list[str]:

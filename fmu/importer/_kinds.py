@@ -22,7 +22,7 @@ def choose_kind(description: Description, kind: Kind | None) -> Description:
     FmuError
         If the FMU does not offer `kind`.
     """
-    if kind is not None and kind not in _NAMES:
+    if kind is not None and kind not in [*_NAMES]:
         raise DiagramError(f"`kind` must be 'cs', 'me' or None; got {kind!r}.")
     offered = [k for k in _NAMES if getattr(description.model, _ATTRIBUTES[k]) is not None]
     if kind is not None and kind not in offered:

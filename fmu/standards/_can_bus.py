@@ -6,7 +6,7 @@ import atexit
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from numbers import Real
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..importer._interface import choose_interface, read_description
 from ..importer._options import Options
 
 _LARGEST_NODES = 32
-_MIME = 'application/org.fmi-standard.fmi-ls-bus.can; version="1.0.0"'
+MIME = 'application/org.fmi-standard.fmi-ls-bus.can; version="1.0.0"'
 _FIRST, _VARIABLES = 16, 4  # references of the variables of nodes, as in can_bus.c
 _PARAMETERS = ("baud_rate", "data_baud_rate", "fifo", "error_every", "nodes")  # from reference 1 on
 _LARGEST_RATE = 2**31 - 1
@@ -125,7 +125,8 @@ def _whole(name: str, value: int | None, least: int) -> int:
 
 
 @cache
-def _folder() -> Path:
+def make_folder() -> Path:
+    """Return the folder of the descriptions of this process."""
     folder = Path(tempfile.mkdtemp(prefix="biella-can-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -134,11 +135,14 @@ def _folder() -> Path:
 @cache
 def _write_description(nodes: tuple[str, ...]) -> Path:
     """Write the description of a bus, in the form of an FMU without a binary."""
-    path = _folder() / f"can_bus_{len(list(_folder().iterdir()))}.fmu"
+    path = make_folder() / f"can_bus_{len(list(make_folder().iterdir()))}.fmu"
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in (
             ("modelDescription.xml", _describe(nodes)),
-            ("terminalsAndIcons/terminalsAndIcons.xml", _describe_terminals(nodes)),
+            (
+                "terminalsAndIcons/terminalsAndIcons.xml",
+                describe_terminals({name: f"{name}." for name in nodes}),
+            ),
         ):
             archive.writestr(zipfile.ZipInfo(name), text)
     return path
@@ -150,7 +154,7 @@ def _describe(nodes: Sequence[str]) -> str:
     for k, name in enumerate(nodes):
         first = _FIRST + _VARIABLES * k
         clock, data = f'<Clock name="{name}.{{}}_clock"', f'<Binary name="{name}.{{}}_data"'
-        mime = f"mimeType={quoteattr(_MIME)}"
+        mime = f"mimeType={quoteattr(MIME)}"
         variables += [
             f'{data.format("rx")} valueReference="{first}" causality="input" {discrete} '
             f'clocks="{first + 2}" {mime}><Start value=""/></Binary>',
@@ -186,21 +190,22 @@ def _describe(nodes: Sequence[str]) -> str:
 """
 
 
-def _describe_terminals(nodes: Sequence[str]) -> str:
+def describe_terminals(terminals: Mapping[str, str]) -> str:
+    """Return the file of bus terminals; of each its name, and how names of its variables begin."""
     members = [
         "".join(
-            f'<TerminalMemberVariable variableKind="signal" variableName="{name}.{member.lower()}" '
-            f'memberName="{member}"/>'
+            f'<TerminalMemberVariable variableKind="signal" '
+            f'variableName="{first}{member.lower()}" memberName="{member}"/>'
             for member in ("Rx_Data", "Tx_Data", "Rx_Clock", "Tx_Clock")
         )
-        for name in nodes
+        for first in terminals.values()
     ]
-    terminals = "".join(
+    written = "".join(
         f'<Terminal terminalKind="org.fmi-ls-bus.network-terminal" '
         f'matchingRule="org.fmi-ls-bus.transceiver" name="{name}">{inner}</Terminal>'
-        for name, inner in zip(nodes, members, strict=True)
+        for name, inner in zip(terminals, members, strict=True)
     )
     return (
         f'<?xml version="1.0" encoding="UTF-8"?><fmiTerminalsAndIcons fmiVersion="3.0">'
-        f"<Terminals>{terminals}</Terminals></fmiTerminalsAndIcons>"
+        f"<Terminals>{written}</Terminals></fmiTerminalsAndIcons>"
     )

@@ -156,7 +156,8 @@ def check_experiments(given: Experiment | Sequence[Experiment] | None) -> list[E
         For something else than experiments, repeated names, times that are no times and tolerances
         that are not positive.
     """
-    chosen = [given] if isinstance(given, Experiment) else list(given or ())
+    is_list = given is None or isinstance(given, Sequence)
+    chosen: list[Any] = list(given or ()) if is_list else [given]  # type: ignore[arg-type]
     for item in chosen:
         if not isinstance(item, Experiment):
             raise BiellaError(f"`reference` requires Experiment(until=…), got {item!r}.")

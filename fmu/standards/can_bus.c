@@ -8,7 +8,7 @@
  *   buffering   a node has up to 64 frames here. The one with the smallest rank takes part in the arbitration, or the oldest one. What loses
  *               is kept, or, if the node has configured it, discarded at the end of the arbitration field with a notice
  *   instants    frames that arrive at the very start of another one take part in its arbitration
- *   states      error passive nodes come after all error active ones. Nodes that are off the bus neither send nor receive; without
+ *   states      an error passive node that has sent waits 8 bits more before it sends again. Nodes that are off the bus neither send nor receive; without
  *               a receiver there is no confirmation
  *   errors      every error_every-th frame fails at its CRC: an error frame follows, all nodes get a bus error, and the frame is not repeated */
 #include <math.h>
@@ -18,7 +18,7 @@
 
 #include "fmu/fmi3.h"
 #include "fmu/importer/host/builtin.h"
-#include "fmu/standards/can_frame.h"
+#include "fmu/standards/can_operations.h"
 
 enum {
     TIME,
@@ -34,19 +34,7 @@ enum {
     NODE_VARIABLES = 4
 };
 enum { RX_DATA, TX_DATA, RX_CLOCK, TX_CLOCK };
-enum { QUEUE = 64, LARGEST_NODES = 32, RECEIVED = 16384, SENT = 8192, HEAD = 8 };
-enum {
-    FORMAT_ERROR = 0x01,
-    CAN_TRANSMIT = 0x10,
-    CAN_FD_TRANSMIT = 0x11,
-    CAN_XL_TRANSMIT = 0x12,
-    CONFIRM = 0x20,
-    ARBITRATION_LOST = 0x30,
-    BUS_ERROR = 0x31,
-    CONFIGURATION = 0x40,
-    STATUS = 0x41,
-    WAKEUP = 0x42
-};
+enum { QUEUE = 64, LARGEST_NODES = 32, RECEIVED = 16384, SENT = 8192 };
 enum { SET_BAUD_RATE = 1, SET_DATA_BAUD_RATE, SET_XL_BAUD_RATE, SET_ARBITRATION_LOST };
 enum { ERROR_ACTIVE = 1, ERROR_PASSIVE, BUS_OFF };
 enum { DISCARD_AND_NOTIFY = 2, CRC_ERROR = 4, PRIMARY = 1, SECONDARY = 2 };
@@ -59,6 +47,7 @@ typedef struct {
 typedef struct {
     int32_t count, status, behavior;
     uint32_t baud_rate, data_baud_rate; /* as configured; 0: not yet */
+    double resumes_at; /* end of the suspension */
     bool receives, sends;
     uint32_t received_size, sent_size;
     waiting_frame queue[QUEUE]; /* the oldest one first */
@@ -89,29 +78,7 @@ static fmi3Status fail(const instance *c, const char *text) {
 
 static double slack(double t) { return 1e-12 + 1e-15 * fabs(t); }
 
-static uint32_t read_number(const unsigned char *at, int32_t size) {
-    uint32_t value = 0;
-    for (int32_t k = size; k-- > 0;) value = value << 8 | at[k];
-    return value;
-}
-
 /* ---- operations that are sent */
-
-typedef struct {
-    unsigned char bytes[32 + CAN_LARGEST_DATA];
-    uint32_t size;
-} operation;
-
-static void add(operation *o, uint32_t value, int32_t size) {
-    for (int32_t k = 0; k < size; k++) o->bytes[o->size++] = (unsigned char)(value >> 8 * k & 0xFFu);
-}
-
-static operation begin_operation(uint32_t code) {
-    operation o = {.size = 0};
-    add(&o, code, 4);
-    add(&o, 0, 4);
-    return o;
-}
 
 static fmi3Status send_bytes(const instance *c, int32_t node, const unsigned char *bytes, uint32_t size) {
     bus_node *n = &c->bus->nodes[node];
@@ -121,43 +88,29 @@ static fmi3Status send_bytes(const instance *c, int32_t node, const unsigned cha
     return fmi3OK;
 }
 
-static fmi3Status finish(const instance *c, int32_t node, operation *o) {
-    const uint32_t size = o->size;
-    o->size = 4;
-    add(o, size, 4);
-    o->size = size;
-    return send_bytes(c, node, o->bytes, size);
+static fmi3Status send(const instance *c, int32_t node, bl_can_operation *o) {
+    bl_can_end(o);
+    return send_bytes(c, node, o->bytes, o->size);
 }
 
 static fmi3Status send_short(const instance *c, int32_t node, uint32_t code, uint32_t identifier) {
-    operation o = begin_operation(code);
-    add(&o, identifier, 4);
-    return finish(c, node, &o);
+    bl_can_operation o = bl_can_begin(code);
+    bl_can_add(&o, identifier, 4);
+    return send(c, node, &o);
 }
 
 static fmi3Status send_frame(const instance *c, int32_t node, const bl_can_frame *f) {
-    operation o = begin_operation(f->is_fd ? CAN_FD_TRANSMIT : CAN_TRANSMIT);
-    add(&o, f->identifier, 4);
-    add(&o, f->is_extended, 1);
-    if (f->is_fd) {
-        add(&o, f->switches_rate, 1);
-        add(&o, f->is_passive, 1);
-    } else {
-        add(&o, f->is_remote, 1);
-    }
-    add(&o, f->size, 2);
-    memcpy(o.bytes + o.size, f->data, f->size);
-    o.size += f->size;
-    return finish(c, node, &o);
+    const bl_can_operation o = bl_can_write_frame(f);
+    return send_bytes(c, node, o.bytes, o.size);
 }
 
 static fmi3Status send_error(const instance *c, int32_t node, uint32_t identifier, bool detects, bool is_sender) {
-    operation o = begin_operation(BUS_ERROR);
-    add(&o, identifier, 4);
-    add(&o, CRC_ERROR, 1);
-    add(&o, detects ? PRIMARY : SECONDARY, 1);
-    add(&o, is_sender, 1);
-    return finish(c, node, &o);
+    bl_can_operation o = bl_can_begin(CAN_BUS_ERROR);
+    bl_can_add(&o, identifier, 4);
+    bl_can_add(&o, CRC_ERROR, 1);
+    bl_can_add(&o, detects ? PRIMARY : SECONDARY, 1);
+    bl_can_add(&o, is_sender, 1);
+    return send(c, node, &o);
 }
 
 /* ---- operations that are received */
@@ -185,42 +138,26 @@ static fmi3Status configure_rate(const instance *c, int32_t node, uint32_t *own,
     return fail(c, text);
 }
 
-/* Reads the frame of a transmit operation; false: it is none. */
-static bool read_frame(const unsigned char *o, uint32_t length, bool is_fd, bl_can_frame *f) {
-    const uint32_t head = is_fd ? 17 : 16;
-    if (length < head) return false;
-    *f = (bl_can_frame){.identifier = read_number(o + HEAD, 4), .is_extended = o[12] != 0, .is_fd = is_fd};
-    if (is_fd) {
-        f->switches_rate = o[13] != 0;
-        f->is_passive = o[14] != 0;
-    } else {
-        f->is_remote = o[13] != 0;
-    }
-    f->size = (uint16_t)read_number(o + head - 2, 2);
-    if (length != head + f->size || !bl_can_is_valid(f)) return false;
-    memcpy(f->data, o + head, f->size);
-    return true;
-}
-
 static fmi3Status reject(const instance *c, int32_t node, const unsigned char *o, uint32_t length) {
-    operation answer = begin_operation(FORMAT_ERROR);
+    bl_can_operation answer = bl_can_begin(CAN_FORMAT_ERROR);
     const uint32_t kept = length < CAN_LARGEST_DATA ? length : CAN_LARGEST_DATA;
-    add(&answer, kept, 2);
+    bl_can_add(&answer, kept, 2);
     memcpy(answer.bytes + answer.size, o, kept);
     answer.size += kept;
-    return finish(c, node, &answer);
+    return send(c, node, &answer);
 }
 
 static fmi3Status take_configuration(const instance *c, int32_t node, const unsigned char *o, uint32_t length) {
     can_bus *bus = c->bus;
     bus_node *n = &bus->nodes[node];
-    const uint32_t kind = length > HEAD ? o[HEAD] : 0;
-    if (kind == SET_ARBITRATION_LOST && length == HEAD + 2) {
-        n->behavior = o[HEAD + 1];
+    const uint32_t kind = length > CAN_OPERATION_HEAD ? o[CAN_OPERATION_HEAD] : 0;
+    if (kind == SET_ARBITRATION_LOST && length == CAN_OPERATION_HEAD + 2) {
+        n->behavior = o[CAN_OPERATION_HEAD + 1];
         return fmi3OK;
     }
-    if (kind < SET_BAUD_RATE || kind > SET_XL_BAUD_RATE || length != HEAD + 5) return reject(c, node, o, length);
-    const uint32_t rate = read_number(o + HEAD + 1, 4);
+    if (kind < SET_BAUD_RATE || kind > SET_XL_BAUD_RATE || length != CAN_OPERATION_HEAD + 5)
+        return reject(c, node, o, length);
+    const uint32_t rate = bl_can_read_number(o + CAN_OPERATION_HEAD + 1, 4);
     if (kind == SET_BAUD_RATE) return configure_rate(c, node, &n->baud_rate, &bus->baud_rate, rate);
     if (kind == SET_DATA_BAUD_RATE) return configure_rate(c, node, &n->data_baud_rate, &bus->data_baud_rate, rate);
     return fmi3OK; /* CAN XL */
@@ -228,29 +165,31 @@ static fmi3Status take_configuration(const instance *c, int32_t node, const unsi
 
 static fmi3Status take_operation(const instance *c, int32_t node, const unsigned char *o, uint32_t length) {
     can_bus *bus = c->bus;
-    const uint32_t code = read_number(o, 4);
+    const uint32_t code = bl_can_read_number(o, 4);
     fmi3Status status = fmi3OK;
     bl_can_frame frame;
     switch (code) {
         case CAN_TRANSMIT:
         case CAN_FD_TRANSMIT:
-            if (!read_frame(o, length, code == CAN_FD_TRANSMIT, &frame)) return reject(c, node, o, length);
+            if (!bl_can_read_frame(o, length, &frame)) return reject(c, node, o, length);
             return enqueue(c, node, &frame);
         case CAN_XL_TRANSMIT: return fail(c, "a node sends a frame of CAN XL, which this bus does not have");
-        case CONFIGURATION: return take_configuration(c, node, o, length);
-        case STATUS:
-            if (length != HEAD + 1 || o[HEAD] < ERROR_ACTIVE || o[HEAD] > BUS_OFF) return reject(c, node, o, length);
-            bus->nodes[node].status = o[HEAD];
-            if (o[HEAD] == BUS_OFF) bus->nodes[node].count = 0;
+        case CAN_CONFIGURATION: return take_configuration(c, node, o, length);
+        case CAN_STATUS:
+            if (length != CAN_OPERATION_HEAD + 1 || o[CAN_OPERATION_HEAD] < ERROR_ACTIVE ||
+                o[CAN_OPERATION_HEAD] > BUS_OFF)
+                return reject(c, node, o, length);
+            bus->nodes[node].status = o[CAN_OPERATION_HEAD];
+            if (o[CAN_OPERATION_HEAD] == BUS_OFF) bus->nodes[node].count = 0;
             return fmi3OK;
-        case WAKEUP:
+        case CAN_WAKEUP:
             for (int32_t k = 0; k < bus->node_count && status == fmi3OK; k++)
                 if (k != node) status = send_bytes(c, k, o, length);
             return status;
-        case FORMAT_ERROR:
-        case CONFIRM:
-        case ARBITRATION_LOST:
-        case BUS_ERROR: return fmi3OK; /* for nodes */
+        case CAN_FORMAT_ERROR:
+        case CAN_CONFIRM:
+        case CAN_ARBITRATION_LOST:
+        case CAN_BUS_ERROR: return fmi3OK; /* for nodes */
         default: return reject(c, node, o, length);
     }
 }
@@ -261,8 +200,8 @@ static fmi3Status take_operations(const instance *c, int32_t node) {
     uint32_t at = 0;
     while (at < n->received_size && status == fmi3OK) {
         const uint32_t rest = n->received_size - at;
-        const uint32_t length = rest < HEAD ? 0 : read_number(n->received + at + 4, 4);
-        if (length < HEAD || length > rest) {
+        const uint32_t length = bl_can_next_length(n->received + at, rest);
+        if (length == 0) {
             status = reject(c, node, n->received + at, rest);
             break;
         }
@@ -288,10 +227,12 @@ static void remove_frame(bus_node *n, int32_t number) {
     n->count--;
 }
 
-static bool is_waiting(const can_bus *bus) {
+/* When the next frame may begin; infinite if none waits. */
+static double find_begin(const can_bus *bus) {
+    double first = INFINITY;
     for (int32_t k = 0; k < bus->node_count; k++)
-        if (bus->nodes[k].count > 0) return true;
-    return false;
+        if (bus->nodes[k].count > 0) first = fmin(first, fmax(bus->idle_at, bus->nodes[k].resumes_at));
+    return first;
 }
 
 static fmi3Status check_rates(const instance *c, const bl_can_frame *f) {
@@ -302,19 +243,25 @@ static fmi3Status check_rates(const instance *c, const bl_can_frame *f) {
     return fmi3OK;
 }
 
+static bool contends(const bus_node *n) {
+    int32_t k = 0;
+    while (k < n->count && !n->queue[k].contends) k++;
+    return k < n->count;
+}
+
 /* The frame that wins at `begin` is on the bus from there on; it stays in the queue of its node until its end. */
 static fmi3Status arbitrate(const instance *c, double begin) {
     can_bus *bus = c->bus;
-    uint64_t best = UINT64_MAX;
+    uint64_t best = UINT64_MAX; /* above all ranks */
     bool is_shared = false;
     int32_t contenders = 0;
     bus->has_notice = false;
     for (int32_t k = 0; k < bus->node_count; k++) {
         bus_node *n = &bus->nodes[k];
-        const int32_t number = choose_frame(bus, n);
+        const int32_t number = n->resumes_at > begin + slack(begin) ? -1 : choose_frame(bus, n);
         for (int32_t i = 0; i < n->count; i++) n->queue[i].contends = i == number;
         if (number < 0) continue;
-        const uint64_t rank = bl_can_rank(&n->queue[number].frame) | (uint64_t)(n->status == ERROR_PASSIVE) << 32;
+        const uint64_t rank = bl_can_rank(&n->queue[number].frame);
         contenders++;
         is_shared = rank == best || (is_shared && rank > best);
         if (rank >= best) continue;
@@ -333,7 +280,7 @@ static fmi3Status arbitrate(const instance *c, double begin) {
     const bl_can_bits bits = bl_can_count_bits(&bus->frame);
     const double bit = 1.0 / bus->baud_rate;
     for (int32_t k = 0; k < bus->node_count; k++)
-        bus->has_notice |= k != bus->sender && bus->nodes[k].count > 0 && bus->nodes[k].behavior == DISCARD_AND_NOTIFY;
+        bus->has_notice |= k != bus->sender && contends(&bus->nodes[k]) && bus->nodes[k].behavior == DISCARD_AND_NOTIFY;
     bus->begin = begin;
     bus->notice_at = begin + bl_can_arbitration_bits(&bus->frame) * bit;
     bus->end = begin + bits.nominal * bit + (bits.fast > 0 ? bits.fast / (double)bus->data_baud_rate : 0.0);
@@ -353,7 +300,7 @@ static fmi3Status give_notice(const instance *c) {
         if (k == bus->sender || n->behavior != DISCARD_AND_NOTIFY) continue;
         for (int32_t i = n->count - 1; i >= 0 && status == fmi3OK; i--) {
             if (!n->queue[i].contends) continue;
-            status = send_short(c, k, ARBITRATION_LOST, n->queue[i].frame.identifier);
+            status = send_short(c, k, CAN_ARBITRATION_LOST, n->queue[i].frame.identifier);
             remove_frame(n, i);
         }
     }
@@ -377,9 +324,10 @@ static fmi3Status end_frame(const instance *c) {
         is_received |= !is_sender;
     }
     if (status == fmi3OK && is_received && !bus->fails && sender->status != BUS_OFF)
-        status = send_short(c, bus->sender, CONFIRM, identifier);
+        status = send_short(c, bus->sender, CAN_CONFIRM, identifier);
     bus->frames++;
     bus->idle_at = bus->end + CAN_INTERMISSION / (double)bus->baud_rate;
+    if (sender->status == ERROR_PASSIVE) sender->resumes_at = bus->idle_at + CAN_SUSPENSION / (double)bus->baud_rate;
     bus->busy_time += bus->idle_at - bus->begin;
     bus->is_busy = false;
     return status;
@@ -393,14 +341,14 @@ static fmi3Status run_bus(const instance *c, bool has_new) {
     if (bus->is_busy && has_new && bus->begin >= t - slack(t)) status = arbitrate(c, bus->begin);
     if (status == fmi3OK && bus->is_busy && bus->has_notice && bus->notice_at <= now) status = give_notice(c);
     if (status == fmi3OK && bus->is_busy && bus->end <= now) status = end_frame(c);
-    if (status == fmi3OK && !bus->is_busy && bus->idle_at <= now && is_waiting(bus))
-        status = arbitrate(c, bus->idle_at >= t - slack(t) ? bus->idle_at : t);
+    const double first = find_begin(bus);
+    if (status == fmi3OK && !bus->is_busy && first <= now) status = arbitrate(c, first >= t - slack(t) ? first : t);
     return status;
 }
 
 static double next_time(const can_bus *bus) {
     if (bus->is_busy) return bus->has_notice ? bus->notice_at : bus->end;
-    return is_waiting(bus) ? bus->idle_at : INFINITY;
+    return find_begin(bus);
 }
 
 /* ---- functions of FMI */
@@ -447,6 +395,7 @@ static fmi3Status enter_initialization(fmi3Instance i, fmi3Boolean has_tolerance
     const instance *c = i;
     (void)has_tolerance, (void)tolerance, (void)has_stop, (void)stop;
     c->bus->t = c->bus->start_time = c->bus->idle_at = start;
+    for (int32_t k = 0; k < c->bus->node_count; k++) c->bus->nodes[k].resumes_at = start;
     return fmi3OK;
 }
 

@@ -65,20 +65,24 @@ static void count_stuffed(const bit_string *s, int32_t from, bool at_end, int32_
     }
 }
 
+/* From the start of the frame to the bit that tells a remote frame. */
+static void put_arbitration(bit_string *s, const bl_can_frame *f) {
+    put(s, 0, 1); /* start of frame */
+    if (f->is_extended) {
+        put(s, f->identifier >> 18, 11);
+        put(s, 3, 2); /* SRR, IDE */
+        put(s, f->identifier & 0x3FFFFu, 18);
+    } else {
+        put(s, f->identifier, 11);
+    }
+    put(s, f->is_remote && !f->is_fd, 1);
+}
+
 bl_can_bits bl_can_count_bits(const bl_can_frame *f) {
     bit_string s = {0};
     int32_t stuffed[2], fast_from = LARGEST_BITS;
-    put(&s, 0, 1); /* start of frame */
-    if (f->is_extended) {
-        put(&s, f->identifier >> 18, 11);
-        put(&s, 3, 2); /* SRR, IDE */
-        put(&s, f->identifier & 0x3FFFFu, 18);
-        put(&s, f->is_remote && !f->is_fd, 1);
-    } else {
-        put(&s, f->identifier, 11);
-        put(&s, f->is_remote && !f->is_fd, 1);
-        put(&s, 0, 1); /* IDE */
-    }
+    put_arbitration(&s, f);
+    if (!f->is_extended) put(&s, 0, 1); /* IDE */
     if (f->is_fd) {
         put(&s, 2, 2); /* FDF, reserved */
         put(&s, f->switches_rate, 1);
@@ -107,4 +111,10 @@ uint32_t bl_can_rank(const bl_can_frame *f) {
     return (f->identifier >> 18) << 21 | 3u << 19 | (f->identifier & 0x3FFFFu) << 1 | remote;
 }
 
-int32_t bl_can_arbitration_bits(const bl_can_frame *f) { return f->is_extended ? 1 + 32 : 1 + 12; }
+int32_t bl_can_arbitration_bits(const bl_can_frame *f) {
+    bit_string s = {0};
+    int32_t stuffed[2];
+    put_arbitration(&s, f);
+    count_stuffed(&s, LARGEST_BITS, false, stuffed);
+    return s.count + stuffed[0];
+}

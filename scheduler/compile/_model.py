@@ -15,7 +15,7 @@ from .plan._described import AbstractDescribed, freeze
 from .plan._plan import Plan
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Model(Plan):
     """A compiled diagram: its plan, and the flattened diagram that the plan was made from.
 

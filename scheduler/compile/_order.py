@@ -8,11 +8,10 @@ output that feeds another of its outputs. The remaining loops are algebraic loop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Any
-
-import networkx as nx
 
 from ._flatten import FlatDiagram
 from ._rates import Ticks
@@ -56,12 +55,21 @@ def order_outputs(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[i
 
 def _draft_order(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[int]]) -> _Draft:
     order = _Draft()
-    graph = _block_graph(flat)
+    successors = _find_successors(flat)
 
     def key(component: Iterable[int]) -> tuple[int, int, int]:
         first = min(component)
         return (rates[first].period, rates[first].offset, first) if first >= 0 else (-2, 0, first)
 
+    ordered = _sort(successors, lambda number: key((number,)))
+    if len(ordered) == len(successors):
+        for number in ordered:
+            order.entries.append(("call", number) if number >= 0 else ("guard", -1 - number))
+        return order
+
+    import networkx as nx  # takes a third of the start of a process, and most diagrams need none
+
+    graph = nx.DiGraph(successors)
     components = list(nx.strongly_connected_components(graph))
     strongly_connected = {
         n: i
@@ -69,10 +77,6 @@ def _draft_order(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[in
         if len(component) > 1 or graph.has_edge(m := next(iter(component)), m)
         for n in component
     }
-    if not strongly_connected:
-        for number in nx.lexicographical_topological_sort(graph, key=lambda n: key((n,))):
-            order.entries.append(("call", number) if number >= 0 else ("guard", -1 - number))
-        return order
     condensed = nx.condensation(graph, components)
     members = condensed.nodes.data("members")
     for component_number in nx.lexicographical_topological_sort(
@@ -87,26 +91,49 @@ def _draft_order(flat: FlatDiagram, rates: Sequence[Ticks], widths: list[list[in
     return order
 
 
-def _block_graph(flat: FlatDiagram) -> Any:
-    """Edges from a block to those that need its outputs first; guards are nodes below zero."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(len(flat.blocks)))
+def _find_successors(flat: FlatDiagram) -> dict[int, dict[int, Any]]:
+    """Return for each block those that need its outputs first; guards are below zero.
+
+    Dictionaries without values keep what is added in order.
+    """
+    numbers = [*range(len(flat.blocks)), *(-1 - number for number in range(len(flat.guards)))]
+    graph: dict[int, dict[int, Any]] = {number: {} for number in numbers}
     for number, item in enumerate(flat.blocks):
         needed = _needed_inputs(item.block)
         for n in needed:
             source = item.sources[n] if n < len(item.sources) else None
             if source is not None and source.block >= 0:
-                graph.add_edge(source.block, number)
+                graph[source.block][number] = {}
         for guard in {item.guard, item.shows_guard}:
             if guard >= 0:
-                graph.add_edge(-1 - guard, number)
+                graph[-1 - guard][number] = {}
     for number, conditional in enumerate(flat.guards):
-        graph.add_node(-1 - number)
         if conditional.control is not None and conditional.control.block >= 0:
-            graph.add_edge(conditional.control.block, -1 - number)
+            graph[conditional.control.block][-1 - number] = {}
         if conditional.parent >= 0:
-            graph.add_edge(-1 - conditional.parent, -1 - number)
+            graph[-1 - conditional.parent][-1 - number] = {}
     return graph
+
+
+def _sort(successors: dict[int, dict[int, Any]], key: Callable[[int], Any]) -> list[int]:
+    """Return the nodes in topological order, of those possible next always the one of the least
+    key; without those in loops and behind them.
+    """
+    waits = dict.fromkeys(successors, 0)
+    for following in successors.values():
+        for node in following:
+            waits[node] += 1
+    ready = [(key(node), node) for node, count in waits.items() if count == 0]
+    heapify(ready)
+    ordered = []
+    while ready:
+        _, node = heappop(ready)
+        ordered.append(node)
+        for other in successors[node]:
+            waits[other] -= 1
+            if waits[other] == 0:
+                heappush(ready, (key(other), other))
+    return ordered
 
 
 def _needed_inputs(block: Any) -> set[int]:
@@ -117,6 +144,8 @@ def _order_component(
     flat: FlatDiagram, component: set[int], widths: list[list[int]], order: _Draft
 ) -> None:
     """Order one strongly connected component of blocks at port level, finding its true loops."""
+    import networkx as nx
+
     ports = nx.DiGraph()
     for number in sorted(component):
         if number < 0:
@@ -175,6 +204,8 @@ def _needs_a_call(graph: Any, called: list[Node], node: Node) -> bool:
 
 def _tear(component: Any, widths: list[list[int]]) -> Loop:
     """Choose blocks whose outputs, once guessed, leave no loop; order the rest."""
+    import networkx as nx
+
     cycle = [edge[0] for edge in nx.find_cycle(component, min(component.nodes))]
     remaining = component.copy()
     tears: list[Node] = []

@@ -61,6 +61,42 @@ def add_sources(flat: FlatDiagram, extra: Mapping[str, AbstractBlock]) -> FlatDi
     return replace(flat, blocks=(*flat.blocks, *added))
 
 
+def add_block_inputs(flat: FlatDiagram, others: Mapping[str, AbstractBlock]) -> FlatDiagram:
+    """Put blocks with more inputs in the place of those at some paths.
+
+    Each further input becomes an input of the whole diagram, under its path. Its default must be
+    given. Inputs that were there keep what they are connected to.
+    """
+    blocks, inputs = list(flat.blocks), list(flat.inputs)
+    taken = {item.path for item in flat.blocks} | {item.name for item in flat.inputs}
+    moved: dict[tuple[int, int], int] = {}  # ports of blocks that have another number now
+    problems = []
+    for number, item in enumerate(flat.blocks):
+        other = others.get(item.path)
+        if other is None:
+            continue
+        names = {port.name: k for k, port in enumerate(item.block.inputs)}
+        sources: list[Source | None] = []
+        for k, port in enumerate(other.inputs):
+            if port.name in names:
+                sources.append(item.sources[names[port.name]])
+                moved[number, names[port.name]] = k
+                continue
+            path = f"{item.path}.{port.name}"
+            if path in taken:
+                problems.append(f"the name `{path}` is already used: rename the block or input.")
+            sources.append(Source(-1 - len(inputs), 0))
+            inputs.append(FlatInput(path, port, True))
+        blocks[number] = replace(item, block=other, sources=tuple(sources))
+
+    def follow(end: tuple[int, int]) -> tuple[int, int]:
+        return end[0], moved.get(end, end[1])
+
+    bonds = tuple((name, follow(first), follow(last)) for name, first, last in flat.bonds)
+    flat = replace(flat, blocks=tuple(blocks), inputs=tuple(inputs), bonds=bonds)
+    return _complain(flat, *problems)
+
+
 def reroute_outputs(flat: FlatDiagram, reroute: Mapping[str, tuple[str, str]]) -> FlatDiagram:
     """Let an output ``(name, port)`` of an added source take over other outputs, by path.
 

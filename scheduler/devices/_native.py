@@ -35,6 +35,12 @@ ON_LOSS = {
     "hold": contract.BL_LOSS_HOLD,
     "safe": contract.BL_LOSS_SAFE,
 }
+_STANDINGS = {
+    contract.BL_STANDING_WAITING: "waiting",
+    contract.BL_STANDING_CONNECTED: "connected",
+    contract.BL_STANDING_LOST: "lost",
+    contract.BL_STANDING_DISCONNECTED: "disconnected",
+}
 _AT_END = {
     "hold": contract.BL_REPLAY_HOLDS,
     "lost": contract.BL_REPLAY_ENDS,
@@ -117,6 +123,21 @@ class Device:
             library().bl_device_get_counts(self.handle, byref(counts))
             self._counts = {item[0]: int(getattr(counts, item[0])) for item in counts._fields_}
         return self._counts
+
+    @property
+    def standing(self) -> tuple[str, float | None]:
+        """How it is, and the s since its newest accepted frame; None: none yet, or it is closed.
+
+        ``"waiting"`` for the first frame, ``"connected"``, ``"lost"`` (silent for its timeout),
+        ``"disconnected"``, ``"sending"`` (it sends no frames), ``"closed"``. From any thread.
+        """
+        if not self.handle:
+            return "closed", None
+        age = c_int64()
+        state = _STANDINGS[library().bl_device_get_standing(self.handle, -1, byref(age))]
+        if state == "waiting" and not self.entry.receive:
+            state = "sending"
+        return state, 1e-9 * age.value if age.value >= 0 else None
 
     @property
     def why(self) -> str:

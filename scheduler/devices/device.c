@@ -2,6 +2,7 @@
 #include "scheduler/devices/device.h"
 
 #include "scheduler/devices/wire/safe_line.h"
+#include "scheduler/realtime/loop/clock.h"
 
 #include <errno.h>
 #include <float.h>
@@ -47,6 +48,7 @@ bl_device *bl_device_open(const bl_driver *driver, void *state, const char *name
     d->safe = d->sending + out_count;
     d->age_slot = d->alive_slot = d->delay_slot = -1;
     d->last_tick = d->last_time = d->first_time = -1;
+    atomic_init(&d->heard, -1);
     return d;
 }
 
@@ -152,6 +154,14 @@ static void enter_safe_values(const bl_device *d, bl_enter enter, void *context)
         if (d->ins[k].slot >= 0) enter(context, d->ins[k].slot, d->ins[k].safe);
 }
 
+static void note_standing(bl_device *d) {
+    const int standing = d->gone    ? BL_STANDING_DISCONNECTED
+                         : d->lost  ? BL_STANDING_LOST
+                         : d->alive ? BL_STANDING_CONNECTED
+                                    : BL_STANDING_WAITING;
+    atomic_store_explicit(&d->standing, standing, memory_order_relaxed);
+}
+
 static void lose(bl_device *d) {
     if (!d->lost) bl_add_count(&d->counts.losses, 1);
     d->lost = true;
@@ -165,6 +175,7 @@ static void lose_for_good(bl_device *d, int error) {
     lose(d);
     snprintf(d->why, sizeof d->why, "device `%s` is disconnected: %s", d->name, words ? words : strerror(error));
     d->words[0] = '\0';
+    note_standing(d);
 }
 
 static void find_again(bl_device *d) {
@@ -204,6 +215,7 @@ static int receive(bl_device *d, int64_t now) {
         return 0;
     }
     bl_add_count(&d->counts.frames, accepted);
+    if (accepted > 0) atomic_store_explicit(&d->heard, now, memory_order_relaxed);
     note_echo(d);
     if (d->tripped && !was_tripped) bl_add_count(&d->counts.trips, 1);
     return accepted;
@@ -263,6 +275,7 @@ int bl_device_take(bl_device *d, int64_t tick, int64_t now, bl_enter enter, void
         status = judge_loss(d);
         if (d->lost && d->on_loss == BL_LOSS_SAFE) enter_safe_values(d, enter, context);
     }
+    note_standing(d);
     if (d->age_slot >= 0) enter(context, d->age_slot, (double)(tick - d->last_tick));
     if (d->alive_slot >= 0) enter(context, d->alive_slot, d->alive ? 1.0 : 0.0);
     return status;
@@ -377,3 +390,10 @@ void bl_device_get_counts(const bl_device *d, bl_device_counts *counts) {
 }
 const char *bl_device_why(const bl_device *d) { return d->why; }
 int bl_device_is_alive(const bl_device *d) { return d->alive; }
+
+int bl_device_get_standing(const bl_device *d, int64_t now, int64_t *age) {
+    const int64_t heard = bl_counted(&d->heard);
+    if (now < 0) now = bl_clock_now();
+    *age = heard < 0 ? -1 : now > heard ? now - heard : 0;
+    return atomic_load_explicit(&d->standing, memory_order_relaxed);
+}

@@ -71,6 +71,13 @@ typedef struct {
     atomic_llong unauthenticated; /* rejected because they have no valid tag, where there is a key */
 } bl_device_counts;
 
+enum {
+    BL_STANDING_WAITING, /* no frame yet */
+    BL_STANDING_CONNECTED,
+    BL_STANDING_LOST, /* no frame for longer than its timeout */
+    BL_STANDING_DISCONNECTED, /* as its driver reports */
+};
+
 struct bl_device {
     const bl_driver *driver;
     void *state; /* private data of the driver */
@@ -93,6 +100,8 @@ struct bl_device {
     bool alive, lost, gone; /* frame received within the timeout; none for longer; lost as reported by the driver */
     int64_t last_tick, last_time; /* of the newest frame; -1: none yet, then the timeout counts from first_time */
     int64_t first_time; /* of the first bl_device_take; -1: none yet */
+    atomic_llong heard; /* as last_time, and of frames while the run is paused, for other threads; -1: none yet */
+    atomic_int standing; /* BL_STANDING_, for other threads */
     bool has_sent;
     uint32_t last_sent; /* sequence; 0: nothing yet */
     uint32_t shift,
@@ -148,5 +157,8 @@ void bl_device_release(bl_device *d);
 BL_API void bl_device_get_counts(const bl_device *d, bl_device_counts *counts);
 BL_API const char *bl_device_why(const bl_device *d);
 BL_API int bl_device_is_alive(const bl_device *d);
+/* How the device is, from any thread: BL_STANDING_; `*age`: ns since the newest accepted frame at `now`, the present if
+   negative; -1: there was none. */
+BL_API int bl_device_get_standing(const bl_device *d, int64_t now, int64_t *age);
 
 #endif

@@ -92,11 +92,13 @@ class _Scope:
                 )
 
 
-def arrange(source: Diagram | Plan, plan: Plan | None = None) -> Picture:
+def arrange(
+    source: Diagram | Plan, plan: AbstractDescribed | None = None, *, closed: bool = False
+) -> Picture:
     """Lay out a diagram with its subsystems, or a plan: all its blocks under their full paths.
 
     A diagram is checked for its rates and widths, unless `plan` has these already: what the diagram
-    was compiled to.
+    was compiled to. Subsystems are single boxes if `closed`.
     """
     if isinstance(source, Plan):
         items, joins = _read_plan(source)
@@ -107,7 +109,7 @@ def arrange(source: Diagram | Plan, plan: Plan | None = None) -> Picture:
             # A diagram that is not finished yet is drawn all the same.
             with suppress(BiellaError):
                 found = outline_flat(flatten(source), read_settings(source))
-        picture = _Reader(found).read(_Scope(source, ""))[0]
+        picture = _Reader(found, closed).read(_Scope(source, ""))[0]
     picture.name = source.name
     return picture
 
@@ -115,8 +117,9 @@ def arrange(source: Diagram | Plan, plan: Plan | None = None) -> Picture:
 class _Reader:
     """Turns diagrams into items and joins."""
 
-    def __init__(self, plan: AbstractDescribed | None) -> None:
+    def __init__(self, plan: AbstractDescribed | None, closed: bool = False) -> None:
         self.compiled = plan is not None
+        self.closed = closed
         self.rates = {block.path: block.rate for block in plan.blocks} if plan else {}
         self.widths = {path: port.width for path, port in plan.signals.items()} if plan else {}
 
@@ -152,7 +155,7 @@ class _Reader:
         if isinstance(block, Inport):
             rate = self._signal(scope, PortRef(block, block.outputs[0].name)).rate
             return _Item(name, look_of_border(name, inward=True), (), outputs, rate)
-        if isinstance(block, Subsystem):
+        if isinstance(block, Subsystem) and not self.closed:
             inside = self._frame(scope.inner[block], name, block)
             return _Item(name, None, inputs, outputs, inside=inside)
         rate = self.rates.get(scope.prefix + name, "")

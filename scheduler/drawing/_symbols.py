@@ -169,7 +169,8 @@ def look_of_block(facts: Facts) -> Look:
     if kind in ("Mux", "Demux"):
         return _bar(facts)
     shape: Shape = "box"
-    if facts.outputs and not facts.inputs:
+    # Names of several ports would cross the round ends of a source.
+    if len(facts.outputs) == 1 and not facts.inputs:
         shape = "source"
     elif facts.inputs and not facts.outputs:
         shape = "sink"

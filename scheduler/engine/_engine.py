@@ -432,8 +432,12 @@ class Instance:
         if status == ERROR_NOT_FINITE:
             inputs = self._show_inputs(number)
             text = f"{named} returned a value that is not finite {when}. Inputs: {inputs}."
-            if number in self.external and self._message().startswith("FMU "):
-                text += f" {self._message()}."
+            own = self._message()
+            named_formula = own.startswith("`")  # by a mechanism
+            if number in self.external and own.startswith("FMU "):
+                text += f" {own}."
+            elif named_formula:
+                text += f" {own}"
             if self.counters[contract.BL_COUNT_UNCONTROLLED]:
                 since = self.counters[contract.BL_COUNT_UNCONTROLLED_TIME]
                 text += (
@@ -441,7 +445,7 @@ class Instance:
                     f"than max_steps internal steps; the diagram may be stiff: use "
                     f"solver='radau5', or a smaller step."
                 )
-            if self.explains:
+            if self.explains and not named_formula:
                 text += explain_growth(self)
         elif status == ERROR_BLOCK:
             external = self.plan.external.get(number)

@@ -292,12 +292,16 @@ BL_API double bl_next_tick_time(const bl_engine *e);
 /* Variables of the plan's boundary, for FMI: see fmu/exporter/interface/variables.c. */
 enum { BL_REAL, BL_INTEGER, BL_BOOLEAN, BL_ENUMERATION };
 enum { BL_INPUT, BL_OUTPUT, BL_FIXED_PARAMETER, BL_TUNABLE_PARAMETER, BL_LOCAL };
+/* Types of FMI 3.0. BL_USUAL_TYPE is Float64 of a real variable, Int64 of an integer or enumeration, and Boolean. */
+enum { BL_USUAL_TYPE, BL_FLOAT32, BL_INT8, BL_UINT8, BL_INT16, BL_UINT16, BL_INT32, BL_UINT32, BL_UINT64, BL_TYPES };
 typedef struct {
     int64_t slot; /* index into bl_values */
     int32_t kind; /* BL_REAL … */
     int32_t causality; /* BL_INPUT … */
     int64_t
         extent; /* elements of the array that begins here, in consecutive variables; 1: a scalar; 0: within an array */
+    int32_t type; /* BL_USUAL_TYPE … */
+    const char *name; /* NULL: the plan has none */
 } bl_variable;
 BL_API int64_t bl_variables(const bl_engine *e, const bl_variable **variables);
 

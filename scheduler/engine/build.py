@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,12 @@ from types import ModuleType
 FOLDERS = ("blocks", "scheduler", "fmu")
 LIBRARY_NAMES = {"darwin": "libbiella.dylib", "win32": "biella.dll"}
 ZIG_REQUIREMENT = "ziglang>=0.13"
+WHEEL_TARGETS = {
+    "win_amd64": ("x86_64-windows-gnu", "win32"),
+    "macosx_11_0_x86_64": ("x86_64-macos.11.0", "darwin"),
+    "macosx_11_0_arm64": ("aarch64-macos.11.0", "darwin"),
+}
+"""Wheels that are built on any machine: their tags, zig's target, the name in ``sys.platform``."""
 
 CFLAGS = [
     "-std=c11",
@@ -237,6 +243,7 @@ def build(
     compiler: Compiler | None = None,
     flags: Sequence[str] = (),
     stamps: Path | None = None,
+    objects: Path | None = None,
 ) -> Path:
     """Compile the engine and return the path of the library.
 
@@ -255,6 +262,9 @@ def build(
     stamps
         A folder with a record of the sources of the library; an unchanged one is not
         compiled again. Without it the library is always compiled.
+    objects
+        A folder that keeps object files: a source is compiled again only if it or one of its
+        headers has changed. Without it every source is compiled.
 
     Raises
     ------
@@ -287,7 +297,6 @@ def build(
 
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="biella-build-") as folder:
-        objects = [Path(folder, f"{index}.o") for index in range(len(sources))]
         # Relative names keep this machine's paths out of the library.
         write_headers(generated, Path(folder))
         compile_ = [
@@ -296,19 +305,18 @@ def build(
             f"-I{folder}",
             f"-ffile-prefix-map={package.absolute()}=.",
             f"-ffile-prefix-map={folder}=.",
+            *flags,
         ]
+        names = [f"{index}.o" for index in range(len(sources))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = [
-                pool.submit(
-                    _run, compiler, [*compile_, *flags, "-c", str(c), "-o", str(o)], package
-                )
-                for c, o in zip(sources, objects, strict=True)
+                pool.submit(_compile, compiler, compile_, package, c, Path(folder, name), objects)
+                for c, name in zip(sources, names, strict=True)
             ]
         for run in runs:
             run.result()
 
         linked = Path(folder, output.name)
-        names = [o.name for o in objects]
         _run(
             compiler,
             [*names, *flags, *compiler.link_flags, "-o", linked.name],
@@ -325,6 +333,86 @@ def build(
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(f"{made_from} {_digest_file(output)}\n")
     return output
+
+
+def _compile(
+    compiler: Compiler,
+    options: Sequence[str],
+    package: Path,
+    source: Path,
+    made: Path,
+    objects: Path | None,
+) -> None:
+    """Compile a source, or copy its object file from `objects` if it would be the same."""
+    command = [*options, "-c", str(source), "-o", str(made)]
+    if objects is None:
+        _run(compiler, command, package)
+        return
+    # The folder of this build has a new name each time, and a copy of the project another place.
+    folders = {str(made.parent): "build", str(package.absolute()): "package"}
+    options = [_replace_words(option, folders) for option in options]
+
+    def digest(read: Sequence[str]) -> str | None:
+        summed = hashlib.sha256("\0".join([*compiler.command, *options]).encode())
+        for name in read:
+            path = made.parent / name[1:] if name.startswith("@") else package / name
+            if not path.is_file():
+                return None
+            summed.update(f"\0{name}\0".encode() + path.read_bytes())
+        return summed.hexdigest()
+
+    variant = hashlib.sha256("\0".join(options).encode()).hexdigest()[:12]
+    kept = objects / variant / source.with_suffix(".o")
+    record = kept.with_suffix(".txt")
+    if kept.is_file() and record.is_file():
+        first, *read = record.read_text(encoding="utf-8").splitlines()
+        if first == digest(read):
+            shutil.copy(kept, made)
+            return
+    rules = made.with_suffix(".d")
+    _run(compiler, [*command, "-MMD", "-MT", "x", "-MF", str(rules)], package)
+    words = rules.read_text(encoding="utf-8").replace("\\\n", " ").split()[1:]
+    read = [word.replace(f"{made.parent}{os.sep}", "@") for word in words]
+    made_from = digest(read)
+    if made_from is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # The record belongs to the object file: it is removed first and written last.
+        record.unlink(missing_ok=True)
+        fresh = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copy(made, fresh)
+        os.replace(fresh, kept)
+        _replace_text(record, "\n".join([made_from, *read]))
+
+
+def _replace_words(text: str, words: Mapping[str, str]) -> str:
+    for word, other in words.items():
+        text = text.replace(word, other)
+    return text
+
+
+def build_for_wheel(package: Path, tag: str, folder: Path) -> tuple[Path, Path]:
+    """Compile the engine for the wheel of another platform; return library and ``_contract.py``.
+
+    Both are in ``folder``; what is in place in `package` belongs to this machine.
+
+    Raises
+    ------
+    BuildError
+        An unknown platform; no ziglang; an error in a source.
+    """
+    if tag not in WHEEL_TARGETS:
+        raise BuildError(
+            f"there are no wheels for `{tag}` to build elsewhere. Platforms: "
+            f"{', '.join(WHEEL_TARGETS)}."
+        )
+    compiler = find_zig_compiler(*WHEEL_TARGETS[tag])
+    if compiler is None:
+        raise BuildError(f"a wheel for {tag} needs ziglang: pip install ziglang.")
+    library = folder / tag / library_name(compiler.platform)
+    build(package, library, compiler=compiler, stamps=folder / tag)
+    contract = library.with_name(contract_path(package).name)
+    _replace_text(contract, generate(package).module)
+    return library, contract
 
 
 def _system_compilers(attempts: list[str]) -> Iterator[Compiler]:
@@ -423,12 +511,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
 
     here = Path(__file__).resolve().parents[2]
-    package = here / "src" / "biella" if (here / "src" / "biella").is_dir() else here
+    checkout = (here / "src" / "biella").is_dir()
+    package = here / "src" / "biella" if checkout else here
+    objects = here / "build" / "engine" if checkout and not options.output else None
     try:
         if options.headers:
             write_headers(generate(package), options.headers)
             return
-        library = build(package, options.output, flags=options.flags)
+        library = build(package, options.output, flags=options.flags, objects=objects)
     except BuildError as error:
         raise SystemExit(str(error)) from None
     print(library)

@@ -747,6 +747,13 @@ size_t bl_state_size(const bl_engine *e) {
     return sizeof(bl_state_head) + (size_t)(e->layout.total + input_derivative_count(e)) * sizeof(double);
 }
 
+/* Puts what the events had counted before the tick that failed or stopped in place of what they count now. */
+static void drop_partial_counts(const bl_engine *e, char *values) {
+    if (!e->is_unfinished) return;
+    memcpy(values + (size_t)(e->counters - e->values) * sizeof(double), e->unfinished.counters,
+           sizeof e->unfinished.counters);
+}
+
 void bl_save(const bl_engine *e, void *state) {
     const int64_t phase = (e->initialized ? PHASE_INITIALIZED : 0) | (e->hits_taken ? PHASE_HITS_TAKEN : 0);
     const bl_state_head head = {STATE_MARK, STATE_FORMAT,    state_hash(e), e->tick,
@@ -756,6 +763,7 @@ void bl_save(const bl_engine *e, void *state) {
     char *to = state;
     memcpy(to, &head, sizeof head);
     memcpy(to + sizeof head, e->values, values);
+    drop_partial_counts(e, to + sizeof head);
     memcpy(to + sizeof head + values, e->input_derivatives, input_derivatives);
 }
 
@@ -797,6 +805,7 @@ int bl_restore(bl_engine *e, const void *state, size_t size) {
 
 void bl_take_over(bl_engine *e, const bl_engine *from) {
     memcpy(e->values, from->values, (size_t)e->layout.total * sizeof(double));
+    drop_partial_counts(from, (char *)e->values);
     memcpy(e->input_derivatives, from->input_derivatives, (size_t)input_derivative_count(e) * sizeof(double));
     e->tick = from->tick;
     e->offset = from->offset;

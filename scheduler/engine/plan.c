@@ -1314,6 +1314,33 @@ static int load_arrays(bl_loader *l) {
     return BL_OK;
 }
 
+/* Types and names of variables: pairs of the first variable and the type; those of the others are usual and unknown. */
+static int load_types(bl_loader *l) {
+    bl_engine *e = l->e;
+    const int32_t *pairs = NULL;
+    const char **names = NULL;
+    int64_t n = 0, found = 0, next = 0;
+    TRY(find_section(l, "TYPE", 4, &pairs, &n));
+    REQUIRE(n % 2 == 0, "the table of types is ragged");
+    TRY(load_strings(l, "TYPN", n / 2, &names, &found));
+    for (int64_t k = 0; k < n / 2; k++) {
+        const int64_t first = pairs[2 * k];
+        const int32_t type = pairs[2 * k + 1];
+        REQUIRE(first >= next && first < e->variable_count && e->variables[first].extent > 0,
+                "a type is of no variable");
+        REQUIRE(type >= BL_USUAL_TYPE && type < BL_TYPES, "a variable has an unknown type");
+        bl_variable *array = &e->variables[first];
+        REQUIRE(type == BL_USUAL_TYPE || array->kind == (type == BL_FLOAT32 ? BL_REAL : BL_INTEGER),
+                "the type of a variable does not fit its kind");
+        for (int64_t i = 0; i < array->extent; i++) {
+            array[i].type = type;
+            array[i].name = names[k];
+        }
+        next = first + array->extent;
+    }
+    return BL_OK;
+}
+
 static int load_variables(bl_loader *l) {
     bl_engine *e = l->e;
     const int32_t *triples = NULL;
@@ -1338,6 +1365,7 @@ static int load_variables(bl_loader *l) {
         if (is_input) e->input_slots[e->input_count++] = variable->slot;
     }
     TRY(load_arrays(l));
+    TRY(load_types(l));
     TRY(allocate(l, e->input_count, sizeof(double), &e->input_starts));
     return allocate(l, BL_INPUT_DERIVATIVES * e->input_count, sizeof(double), &e->input_derivatives);
 }

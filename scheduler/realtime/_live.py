@@ -14,7 +14,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -41,7 +41,9 @@ from ._live_setup import make_pace, make_recorder, open_pipes, set_first_values
 from ._live_threads import has_begun, record, run_loop
 from ._realtime_report import RealtimeReport
 from ._worker import Worker
+from .log._saved_states import SavedStates
 from .loop._pace import (
+    CLOCK_DEVICE,
     CLOCK_FREE,
     CLOCK_WALL,
     ENTER_OVERRIDE,
@@ -59,9 +61,14 @@ from .safety._limits import describe_latch, warn_of_python_drivers
 
 if TYPE_CHECKING:
     from ..binding._bind import OpenBinding
+    from .log._branch import Past
 
 _LARGEST_STEP = 1_000_000  # ticks
 _OVERRIDES = 1024  # values, as in scheduler/realtime/loop/probe.c
+_PATIENCE = 5.0  # s that a change waits for room
+_PAUSED_PATIENCE = (
+    0.2  # s that `latest` waits for the first tick of a paused run, which may be under way
+)
 
 
 class LiveRun:
@@ -69,7 +76,8 @@ class LiveRun:
 
     ``run["pid.kp"] = 3`` sets a parameter or an input of the diagram at the next tick;
     ``run["pid.kp"]`` returns its present setting. The run is stopped at the end of a ``with``
-    block.
+    block. At least 4096 changed values can wait for a tick; a change without room waits for 5 s,
+    and is then a `BiellaError` and not made.
 
     Attributes
     ----------
@@ -77,6 +85,8 @@ class LiveRun:
         The compiled diagram.
     history
         The newest rows, for readers during the run; empty unless room was asked for.
+    states
+        The newest saved states, from which the run can be repeated; none unless room was asked for.
     """
 
     def __init__(
@@ -94,6 +104,8 @@ class LiveRun:
         ticks: int | None = None,
         slow: Mapping[str, AbstractAsynchronous] | None = None,
         history: int = 0,
+        states: int = 0,
+        past: Past | None = None,
         paused: bool = False,
     ) -> None:
         self.plan = plan
@@ -130,11 +142,18 @@ class LiveRun:
         self._pace.pause = int(paused)
         with ExitStack() as stack:
             self._instance = stack.enter_context(Instance(plan))
-            first = set_first_values(self._instance, self._pace, parameters or {}, input_log)
+            repeated = past.input_log if past is not None else input_log
+            first = set_first_values(
+                self._instance,
+                self._pace,
+                parameters or {},
+                repeated,
+                is_timed=past is not None,
+            )
             count = int(self._instance.layout.parameters)
             self._first_values = self._instance.values[:count].copy()
             self._ticks = self._count_ticks() if ticks is None else ticks
-            if input_log is None:
+            if repeated is None:
                 ahead = TICKS if self._ticks < 0 else self._ticks
                 warn_of_unstable_coupling(plan, ahead, parameters, stacklevel=4)
             signals = [port.signal for port in ports]
@@ -151,10 +170,14 @@ class LiveRun:
             self._recorder.events.describe = self._instance.describe_event
             stack.callback(self._recorder.close)
             self._recorder.append_input_log(first, 0)
+            self.states = SavedStates(states)
             self._probe = stack.enter_context(Probe(self._instance, profile=profile))
             self._pipes = open_pipes(
                 stack, self._instance, self._pace, ports, self._options["every"], input_log
             )
+            self.states.open(stack, self._instance, self._pace)
+            if past is not None:
+                past.resume(self)
             self._workers: list[Worker] = []
             for path, block in (slow or {}).items():
                 self._workers.append(Worker(self, path, block))
@@ -238,20 +261,43 @@ class LiveRun:
         self._command(ENTER_SET, range(where.start, where.stop), values)
         self._known[path] = values.reshape(shape) if shape not in ((), (1,)) else float(values[0])
 
+    def _set_inputs(self, values: Mapping[str, float]) -> None:
+        """Set inputs of the diagram, each a number, at one and the same tick."""
+        slots = [self.plan.inputs[path].slot for path in values]
+        self._command(ENTER_SET, slots, list(values.values()))
+        self._known.update(values)
+
     def __getitem__(self, path: str) -> float | npt.NDArray[np.float64]:
+        if path in self._known or path in self.plan.parameters:
+            return self._setting(path)
+        return self.latest(path)
+
+    def _setting(self, path: str) -> float | npt.NDArray[np.float64]:
+        """Return what a parameter or an input was set to; else its value at the start."""
         if path in self._known:
             known = self._known[path]
             return known.copy() if isinstance(known, np.ndarray) else known
-        if path in self.plan.parameters:
-            where, shape = self.plan.find_settable(path)
-            values = self._first_values[where]
-            return float(values[0]) if shape == () else values.reshape(shape).copy()
-        return self.latest(path)
+        where, shape = self.plan.find_settable(path)
+        values = self._first_values[where]
+        return float(values[0]) if shape == () else values.reshape(shape).copy()
 
-    def latest(self, path: str) -> float | npt.NDArray[np.float64]:
-        """Return the newest value of any signal, recorded or not: a number, or an array."""
+    def latest(self, path: str, timeout: float = 5.0) -> float | npt.NDArray[np.float64]:
+        """Return the newest value of any signal, recorded or not: a number, or an array.
+
+        Before the first tick, an input of the diagram has its initial value. Other signals have
+        none: it is waited for, for `timeout` seconds, but not by a paused run.
+
+        Raises
+        ------
+        BiellaError
+            If there is no such signal, or the first tick is not finished in time.
+        """
         port = self.plan.find_signal(path)
-        frame = self._newest_frame()
+        frame = self._pipes.mailbox.take()
+        if frame is None and port.path in self.plan.inputs and self.running:
+            initial = np.atleast_1d(self._setting(port.path))
+            return float(initial[0]) if port.width == 1 else initial
+        frame = self._newest_frame(timeout)
         if not (
             self._gives(port)
             or port.path in self.plan.inputs
@@ -487,13 +533,19 @@ class LiveRun:
             self._end(str(failure).rstrip("."))
 
     def _enter(self, slots: range, values: npt.ArrayLike) -> None:
-        """Pass the result of a worker to the real-time thread."""
+        """Pass the result of a worker to the real-time thread, however long it takes."""
         with contextlib.suppress(BiellaError):  # the run may be over
-            self._command(ENTER_SET, slots, values, FROM_WORKER)
+            self._command(ENTER_SET, slots, values, FROM_WORKER, patience=math.inf)
 
     def _command(
-        self, kind: int, slots: range, values: npt.ArrayLike, origin: int = FROM_LIVE
+        self,
+        kind: int,
+        slots: Sequence[int],
+        values: npt.ArrayLike,
+        origin: int = FROM_LIVE,
+        patience: float | None = None,
     ) -> None:
+        """Pass a change to the real-time thread: all of it, or nothing and an error."""
         if not self.running:
             raise BiellaError(
                 f"the run has ended: {self._pace.reason}. Parameters and signals can no longer "
@@ -502,10 +554,31 @@ class LiveRun:
         entries = np.zeros(len(slots), dtype=ENTRY)
         entries["slot"], entries["value"] = list(slots), values
         entries["kind"], entries["from"] = kind, origin
-        with self._lock:
-            while not self._closed and not self._pipes.commands.push(entries):
-                if self._over.wait(self.plan.step):
+        patience = _PATIENCE if patience is None else patience
+        limit = time.monotonic() + patience
+        while True:
+            with self._lock:  # not while it waits: others report and step
+                if self._closed or self._pipes.commands.push(entries):
                     return
+            if self._over.wait(min(self.plan.step, _PAUSED_PATIENCE)):
+                return
+            if time.monotonic() >= limit:
+                raise BiellaError(
+                    f"the change was not made: {self._pipes.commands.capacity} values already "
+                    f"wait for the next tick, and for {patience:g} s none has begun: "
+                    f"{self._describe_progress()}."
+                )
+
+    def _describe_progress(self) -> str:
+        """Return what the run waits for, if it makes no ticks."""
+        if self.latched:
+            return f"the run is latched ({self.latched})"
+        if self._pace.pause:
+            return "the run is paused: call step() or resume()"
+        if self._pace.clock == CLOCK_DEVICE:
+            name = list(self._devices)[self._pace.pacer]
+            return f"it waits for a frame of the device `{name}`, its clock"
+        return f"tick {self.tick} has not ended"
 
     def _gives(self, port: PortInfo) -> bool:
         """Return whether a block has this output."""
@@ -517,8 +590,14 @@ class LiveRun:
         place = self._pipes.place(slot)
         return frame[place : place + width].copy()
 
-    def _newest_frame(self) -> npt.NDArray[np.float64]:
+    def _newest_frame(self, timeout: float) -> npt.NDArray[np.float64]:
+        began = time.monotonic()
         while (frame := self._pipes.mailbox.take()) is None:
+            patience = min(timeout, _PAUSED_PATIENCE) if self._pace.pause else timeout
+            if not self._over.is_set() and time.monotonic() - began > patience:
+                raise BiellaError(
+                    f"no signal has a value before the first tick: {self._describe_progress()}."
+                )
             if self._settled.is_set() or self._over.wait(1e-3):
                 self._settled.wait()
                 break

@@ -182,6 +182,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         options["every"],
     )
     over = run._over.is_set()
+    lateness = Histogram.of(pace.lateness)
     blocks = {path: times.summary() for path, times in run._probe.times().items()}
     return {
         **{name: options[name] for name in ("clock", "factor", "every", "overrun", "warmup_ticks")},
@@ -195,7 +196,7 @@ def describe(run: LiveRun) -> dict[str, Any]:
         "ticks": int(pace.done),
         "end": END_NAMES[pace.end],
         "why": _explain(run) if over else "",
-        "lateness": Histogram.of(pace.lateness).summary(),
+        "lateness": lateness.summary() | {"bins": lateness.list_bins()},
         "execution": Histogram.of(pace.execution).summary(),
         "overruns": pace.overruns,
         "overruns_in_warmup": pace.overruns_in_warmup,
@@ -224,6 +225,12 @@ def describe(run: LiveRun) -> dict[str, Any]:
 
 def describe_briefly(run: LiveRun) -> dict[str, Any]:
     """Return how the run is, as plain data, without what takes long to gather."""
+    with run._lock:  # they are closed after `_closed` is set
+        devices = [] if run._closed else _list_devices(run)
+    return _describe_state(run, devices)
+
+
+def _describe_state(run: LiveRun, devices: list[dict[str, Any]]) -> dict[str, Any]:
     pace = run._pace
     return {
         "paused": bool(pace.pause),
@@ -233,20 +240,55 @@ def describe_briefly(run: LiveRun) -> dict[str, Any]:
         "reason": _explain(run) if run._over.is_set() else "",
         "failed": run._failure is not None,
         "overridden": list(run._overridden),
-        "devices": _list_devices(run),
+        "devices": devices,
+    }
+
+
+def describe_timing(run: LiveRun) -> dict[str, Any]:
+    """Return lateness and execution times of the ticks so far with their histograms, in s."""
+
+    def take(counted: Any) -> dict[str, Any]:
+        copy = Histogram.of(counted)
+        figures = copy.summary()
+        return {"bars": copy.bars(), **{name: figures[name] for name in ("p50", "p99", "max")}}
+
+    pace = run._pace
+    return {
+        "ticks": int(pace.done),
+        "period": run.plan.step / run.factor if run.factor else None,
+        "lateness": take(pace.lateness),
+        "execution": take(pace.execution),
+    }
+
+
+_MARKS = 20  # ten times a second
+
+
+def describe_for_watch(run: LiveRun) -> dict[str, Any]:
+    """Return what processes that watch a run are told besides its signals.
+
+    The recorder asks, which closes the devices itself: it need not wait for who sets values.
+    """
+    total, events = run._recorder.events.read_newest(0, _MARKS)
+    return {
+        **_describe_state(run, _list_devices(run)),
+        "timing": describe_timing(run),
+        "events": {"total": total, "newest": [list(event) for event in events]},
     }
 
 
 def _list_devices(run: LiveRun) -> list[dict[str, Any]]:
-    with run._lock:  # they are closed after `_closed` is set
-        if run._closed:
-            return []
-        return [
+    devices = []
+    for name, device in run._devices.items():
+        state, age = device.standing
+        devices.append(
             {
                 "name": name,
                 "driver": device.entry.driver.name if device.entry.driver else "",
+                "state": state,
+                "age": age,
                 "confirmed": device.is_confirmed,
                 **device.counts,
             }
-            for name, device in run._devices.items()
-        ]
+        )
+    return devices

@@ -106,9 +106,17 @@ def make_pace(plan: Plan, options: dict[str, Any], devices: Mapping[str, Any], s
 
 
 def set_first_values(
-    instance: Instance, pace: Pace, parameters: Mapping[str, Any], input_log: InputLog | None
+    instance: Instance,
+    pace: Pace,
+    parameters: Mapping[str, Any],
+    input_log: InputLog | None,
+    *,
+    is_timed: bool = False,
 ) -> InputLog:
-    """Set the initial parameters and inputs; return them as entries of the input log."""
+    """Set the initial parameters and inputs; return them as entries of the input log.
+
+    `is_timed`: whether timing signals are measured although there is an input log.
+    """
     count = int(instance.layout.parameters)
     before = instance.values[:count].copy()
     for path, value in parameters.items():
@@ -118,7 +126,8 @@ def set_first_values(
         instance.values[early["slot"]] = early["value"]
         instance.touch()
         for number in range(len(TIMING_SIGNALS)):  # the input log tells them
-            pace.timing[number] = -1
+            if not is_timed:
+                pace.timing[number] = -1
     instance.initialize()
     instance.warn(DIAGNOSTIC_START, stacklevel=4)
     first = instance.values[:count].copy()

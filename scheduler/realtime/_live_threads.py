@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import BiellaError
 from ..compile.plan._plan import Plan
 from . import _live_exit as live_exit
-from ._live_end import finish
+from ._live_end import describe_for_watch, finish
 from ._watch import Page
 from .loop._pace import CLOCK_WALL
 from .safety._rearm import LatchNotice
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from ._live import LiveRun
     from ._live_setup import Pipes
 
+_log = logging.getLogger("biella")
 _DRAIN_SECONDS = 0.02
 _SWITCH_SECONDS = 5e-4
 _SHOW_SECONDS = 0.1
+_ABOUT_BYTES, _DEVICE_BYTES = 1 << 14, 1 << 10
 
 
 def run_loop(run: LiveRun) -> None:
@@ -56,7 +59,7 @@ def record(run: LiveRun) -> None:
     notice = LatchNotice(run, None)
     shown_at = -math.inf
     try:
-        page = _open_page(run.plan, run._pipes)
+        page = _open_page(run.plan, run._pipes, len(run._devices))
         notice = LatchNotice(run, page.path if page else None)
         while not run._over.wait(_DRAIN_SECONDS):
             _drain(run)
@@ -97,6 +100,7 @@ def _drain(run: LiveRun) -> None:
     ticks = int(run._pace.done)
     rows = run._pipes.rows.pull()
     entries = run._pipes.input_log.pull()
+    run.states.collect()
     recorder, plan = run._recorder, run.plan
     recorder.note_reached(ticks, plan.start_time, plan.step)
     recorder.events.append(run._pipes.events.pull())
@@ -115,13 +119,18 @@ def _show(run: LiveRun, page: Page) -> None:
     """Update the monitors."""
     frame = run._pipes.mailbox.take()
     if frame is not None:
-        page.write(frame, latched=bool(run.latched))
+        about: dict[str, Any] = {}
+        try:
+            about = describe_for_watch(run)
+        except Exception:  # what only shows a run must not end it
+            _log.debug("the page of the run has no figures of it", exc_info=True)
+        page.write(frame, latched=bool(run.latched), about=about)
 
 
-def _open_page(plan: Plan, pipes: Pipes) -> Page | None:
+def _open_page(plan: Plan, pipes: Pipes, devices: int) -> Page | None:
     """Open the monitoring page; the run continues without one if that fails."""
     try:
-        return Page(plan, pipes.place)
+        return Page(plan, pipes.place, _ABOUT_BYTES + devices * _DEVICE_BYTES)
     except (OSError, BiellaError):
         return None
 

@@ -34,6 +34,16 @@ class RealtimeReport:
         Console(file=text, width=100, no_color=True).print(self)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
+    def __repr__(self) -> str:
+        first, late = self._headlines()[0], self.info["lateness"]
+        told = f"; lateness p99 {_microseconds(late['p99'])} µs" if late["count"] else ""
+        return f"RealtimeReport({first.rstrip('.')}{told})"
+
+    def _repr_html_(self) -> str:
+        from ..notebook._report import show_report
+
+        return show_report(self)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ..results._tables import fit_table
 

@@ -205,6 +205,7 @@ def start_run(
     profile: bool = False,
     edit: Callable[[FlatDiagram], FlatDiagram] | None = None,
     history: int = 0,
+    states: int = 0,
     paused: bool = False,
 ) -> LiveRun:
     """Start a run as `run_realtime` does, with some of the options in `OPTIONS`.
@@ -213,7 +214,7 @@ def start_run(
     ----------
     edit
         A change of the flattened diagram before it is compiled.
-    history, paused
+    history, states, paused
         As of `LiveRun`.
     """
     out = given.get("out")
@@ -241,6 +242,7 @@ def start_run(
             compiled_with={key: value for key, value in compile_options.items() if value},
             slow=_choose_slow(flat, binding),
             history=history,
+            states=states,
             paused=paused,
         )
         run._keep(stack.pop_all())

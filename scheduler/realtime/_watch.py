@@ -16,7 +16,7 @@ import secrets
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -64,9 +64,11 @@ class Page:
     ----------
     place
         Returns where the value of a slot is in frames.
+    room
+        Bytes for what is known besides the signals.
     """
 
-    def __init__(self, plan: Plan, place: Callable[[int], int]) -> None:
+    def __init__(self, plan: Plan, place: Callable[[int], int], room: int = 0) -> None:
         # The diagnostic signals of couplings are not in frames.
         ports = [port for block in plan.blocks for port in block.outputs]
         ports += [port for path, port in plan.solver_signals.items() if path not in plan.signals]
@@ -76,13 +78,14 @@ class Page:
         about = {"name": plan.name, "pid": os.getpid(), "step": plan.step, "signals": signals}
         about["on_request"] = [path for path in plan.solver_signals if path not in plan.signals]
         about["last"] = _LAST
+        about["room"] = room
         about["names"] = {port.path: port.names for port in ports if port.names}
         text = json.dumps(about).encode()
         text += b" " * (-len(text) % 8)
         last = max((item[1] + item[2] for item in signals), default=0)
         count = len(_FIRST) + last + len(_LAST)
         self.path = runtime_folder() / f"{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
-        size = _HEAD.size + len(text) + 8 * count
+        size = _HEAD.size + len(text) + 8 * count + room
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.truncate(handle, size)
@@ -92,15 +95,26 @@ class Page:
         self._map[_HEAD.size : _HEAD.size + len(text)] = text
         self._place = _HEAD.size + len(text)
         self._count = count
+        self._room = room
         self._counter = 0
         _HEAD.pack_into(self._map, 0, MAGIC, 0, len(text), count)
 
-    def write(self, frame: npt.NDArray[np.float64], *, latched: bool = False) -> None:
-        """Write a frame: the tick and then all values."""
+    def write(
+        self,
+        frame: npt.NDArray[np.float64],
+        *,
+        latched: bool = False,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a frame, the tick and then all values, and what else is known, if it has room."""
         signals = frame[1 : 1 + self._count - len(_FIRST) - len(_LAST)]
         values = np.concatenate([[frame[0], time.time()], signals, [float(latched)]])
+        text = json.dumps(about or {}).encode()
+        text = text if len(text) <= self._room else b""
+        end = self._place + 8 * self._count
         self._count_up()
-        self._map[self._place : self._place + 8 * self._count] = values.tobytes()
+        self._map[self._place : end] = values.tobytes()
+        self._map[end : end + self._room] = text.ljust(self._room)
         self._count_up()
 
     def _count_up(self) -> None:
@@ -131,6 +145,8 @@ class Glance:
     """Signals that are shown only if they are named: the counters of the solver."""
     names: dict[str, list[str]] = field(default_factory=dict)
     """Of enumerations: the names of their values, from 1 on."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Devices, timing and newest events, as `describe_for_watch` gives them; empty if unknown."""
     latched: bool = False
     """Whether the run stands still and sends safe values until it is armed again."""
 
@@ -160,7 +176,9 @@ def _read(page: memoryview) -> Glance | None:
     for _ in range(_TRIES):
         (before,) = _COUNTER.unpack_from(page, _COUNTER_AT)
         place = _HEAD.size + length
-        values = np.frombuffer(bytes(page[place : place + 8 * count]))
+        end = place + 8 * count
+        values = np.frombuffer(bytes(page[place:end]))
+        more = bytes(page[end : end + about.get("room", 0)]).strip()
         (after,) = _COUNTER.unpack_from(page, _COUNTER_AT)
         if before == after and before % 2 == 0:
             break
@@ -183,6 +201,7 @@ def _read(page: memoryview) -> Glance | None:
         {path: unit for path, _, _, unit in about["signals"]},
         frozenset(about.get("on_request", ())),
         about.get("names", {}),
+        json.loads(more) if more else {},
         "latched" in about.get("last", ()) and bool(values[-1]),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -588,17 +587,10 @@ class Result(Mapping[str, Array]):
         return "\n".join(lines + ([f"  {more}"] if more else []))
 
     def _repr_html_(self) -> str:
-        headline, rows, more = self._summary()
+        from ..notebook._result import show_result
 
-        def line(cells: tuple[str, ...], tag: str) -> str:
-            inner = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-            return f"<tr>{inner}</tr>"
-
-        body = "".join(line(row, "td") for row in rows)
-        return (
-            f"<p>{html.escape(headline)}</p><table><thead>{line(_SUMMARY_HEAD, 'th')}</thead>"
-            f"<tbody>{body}</tbody></table><p>{html.escape(more)}</p>"
-        )
+        headline, _, more = self._summary()
+        return show_result(self, headline, more)
 
 
 _SUMMARY_HEAD = ("signal", "unit", "kind", "width", "last value")

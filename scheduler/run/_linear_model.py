@@ -110,6 +110,11 @@ class LinearModel:
             self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt, **names
         )
 
+    def _repr_html_(self) -> str:
+        from ..notebook._linear import show_linear_model
+
+        return show_linear_model(self)
+
     def __repr__(self) -> str:
         kind = "continuous" if self.dt is None else f"discrete, dt = {self.dt:g} s"
         sizes = [
@@ -122,7 +127,9 @@ class LinearModel:
         ]
         head = f"LinearModel: {kind}, {', '.join(sizes)}, at t = {self.operating_point.time:g} s"
         if max(len(self.states), len(self.inputs), len(self.outputs)) > _SHOWN:
-            return f"{head}\n  states: {', '.join(self.states)}"
+            more = len(self.states) - _SHOWN
+            told = ", ".join(self.states[:_SHOWN]) + (f", … {more} more" if more > 0 else "")
+            return f"{head}\n  states: {told}"
         dynamics = "d/dt " if self.dt is None else "next "
         columns = (*self.states, *self.inputs)
         rows = [(dynamics + name, self.A[n], self.B[n]) for n, name in enumerate(self.states)]

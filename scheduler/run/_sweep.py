@@ -27,7 +27,7 @@ Cases = Mapping[str, Sequence[npt.ArrayLike]] | Sequence[Case]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep(Generic[T]):
     """Results of `sweep`: one value per case, in the order of the cases.
 
@@ -53,6 +53,16 @@ class Sweep(Generic[T]):
 
     def __iter__(self) -> Iterator[tuple[Case, T | None]]:
         return iter(zip(self.cases, self.values, strict=True))
+
+    def __repr__(self) -> str:
+        from ..notebook._sweep import describe_sweep
+
+        return describe_sweep(self)
+
+    def _repr_html_(self) -> str:
+        from ..notebook._sweep import show_sweep
+
+        return show_sweep(self)
 
     def array(self) -> npt.NDArray[np.float64]:
         """Return the measured numbers in the shape of the grid; NaN where a run failed."""

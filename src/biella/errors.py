@@ -106,7 +106,7 @@ class UnitError(BiellaError, ValueError):
 
 
 class FormulationError(BiellaError):
-    """A method cannot compute accelerations here, such as with redundant constraints."""
+    """A method has no result here, such as accelerations with redundant constraints."""
 
 
 class FmuError(BiellaError):

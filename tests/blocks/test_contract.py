@@ -115,6 +115,22 @@ def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> Nati
     return s.block(outputs=outputs, **options)
 
 
+def arm(planar: bool = True) -> System:
+    """Return an arm with a hinge, a slide, a spring and a motor; its first joint runs inwards."""
+    s = System("arm", planar=planar)
+    x, origin = (1.0, *[0.0] * (1 if planar else 2)), [0.0] * (2 if planar else 3)
+    upper = s.body("upper", mass=1.0, inertia=0.1, com=[0.5 * v for v in x])
+    fore = s.body("fore", mass=1.0, inertia=0.1, position=x)
+    axis = None if planar else (0.0, 1.0, 0.0)
+    pins = upper.marker("pin", origin, axis=axis), s.ground.marker("pin", origin, axis=axis)
+    shoulder = s.revolute("shoulder", *pins)
+    s.prismatic("rail", upper.marker("end", x, axis=x), fore.marker("end", origin, axis=x))
+    s.torsional_spring("coil", shoulder, stiffness=2.0)
+    s.torque("motor", shoulder, Input())
+    fore.marker("tip", x)
+    return s
+
+
 @dataclass(frozen=True)
 class Example:
     """One block to try.
@@ -328,6 +344,22 @@ EXAMPLES: dict[str, list[Example]] = {
                 substeps=2,
             )
         ),
+    ],
+    "InverseDynamics": [
+        Example(lambda: b.InverseDynamics(arm()), period=2e-3),
+        Example(lambda: b.InverseDynamics(arm(planar=False))),
+    ],
+    "MassMatrix": [
+        Example(lambda: b.MassMatrix(arm())),
+        Example(lambda: b.MassMatrix(arm(planar=False))),
+    ],
+    "Jacobian": [
+        Example(lambda: b.Jacobian(arm(), "fore.tip")),
+        Example(lambda: b.Jacobian(arm(planar=False), "fore.tip")),
+    ],
+    "ForcePropagation": [
+        Example(lambda: b.ForcePropagation(arm(), ["fore.tip", "upper"], weight=True)),
+        Example(lambda: b.ForcePropagation(arm(planar=False), "fore.tip")),
     ],
     "Pendulum": [Example(lambda: b.Pendulum(damping=0.1, angle=0.5))],
     "ShortBearing": [

@@ -82,7 +82,12 @@ class Chromium:
             raise
 
     def _connect(self, port_file):
-        port = self._await(lambda: port_file.exists() and port_file.read_text().split("\n"))
+        def read_port():
+            """Return both lines; Chromium writes the file while it is there already."""
+            lines = port_file.read_text().split("\n") if port_file.exists() else []
+            return lines if len(lines) > 1 and lines[1] else None
+
+        port = self._await(read_port)
         url = f"ws://127.0.0.1:{port[0]}{port[1]}"
         opened = connect(url, max_size=None, compression=None, proxy=None)
         self._socket = self._stack.enter_context(opened)
@@ -140,6 +145,17 @@ class Chromium:
     def wait(self, script, seconds=PATIENCE):
         """Return the value of an expression once it is true."""
         return self._await(lambda: self.do(script), seconds, script)
+
+    def wait_for_page(self, script):
+        """Return the value of an expression once it is true; a page that ends cannot answer."""
+
+        def ask():
+            try:
+                return self.do(script)
+            except PageError:
+                return None
+
+        return self._await(ask, PATIENCE, script)
 
     def text(self, selector):
         """Return the text of the first element that a selector finds; None if there is none."""

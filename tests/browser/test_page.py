@@ -287,6 +287,25 @@ def test_a_problem_is_shown_where_it_is_and_goes_with_it(browser, rig):
 
 
 @slow
+def test_a_diagram_that_does_not_compile_is_drawn_with_its_faulty_wire(browser, rig):
+    good = rig.read_text()
+    sums = 'u1=d.add(Sine(unit="m"), "m"), u2=d.add(Sine(unit="s"), "s")'
+    rig.write_text(good.replace("return d\n", f'd.add(Sum("++"), "both", {sums}); return d\n'))
+    marked = (
+        "[...document.querySelectorAll('[data-testid=faulty-wire]')].map(w => w.dataset.target)"
+    )
+    with open_page(browser, rig):
+        browser.wait(f"{marked}.length === 1")
+        assert browser.do(marked) == ["both.u2"]
+        assert "both.u2" in browser.text("[data-testid=problem]")
+        rig.write_text(good)
+        browser.wait(f"{marked}.length === 0")
+        run(browser)
+        browser.wait(f"{drawing(0)} > 20")
+    assert browser.complaints == []
+
+
+@slow
 def test_a_narrow_page_shows_one_part_at_a_time(browser, studio):
     browser.resize(390, 844, mobile=True)
     try:

@@ -1,5 +1,6 @@
 """Loading the user's file, and telling its errors by line."""
 
+import os
 import sys
 
 import pytest
@@ -31,6 +32,18 @@ def test_a_model_is_a_diagram_or_else_a_system(file):
     system = "def system(): return System('mechanism')\n"
     assert isinstance(load_model(file(system)), System)
     assert isinstance(load_model(file(system + "def diagram(): return Diagram('d')")), Diagram)
+
+
+def test_a_file_that_changes_within_a_second_is_read_again(tmp_path, monkeypatch):
+    """To the same length: its bytecode would still seem to fit."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "d.py"
+    names = []
+    for name in ("before", "behind"):
+        path.write_text(f"from biella import Diagram\ndiagram = Diagram({name!r})\n")
+        os.utime(path, (1e9, 1e9))
+        names.append(load_diagram(path).name)
+    assert names == ["before", "behind"]
 
 
 def test_the_file_may_import_what_is_beside_it(file, tmp_path):

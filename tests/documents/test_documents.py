@@ -64,6 +64,17 @@ def reference():
     return module
 
 
+def test_the_gallery_is_up_to_date_and_has_a_picture_of_every_example():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "docs" / "gallery.py")
+    assert spec is not None and spec.loader is not None
+    gallery = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery)
+    text = (ROOT / "docs" / "gallery.md").read_text()
+    assert text == gallery.write_gallery(), "python docs/gallery.py"
+    for example in (ROOT / "examples").glob("*.py"):
+        assert text.count(f"](../examples/{example.name})") == 2, example.name
+
+
 def test_the_reference_is_up_to_date_and_has_every_block(reference):
     files = reference.write_reference()
     kept = {f"reference/{path.name}" for path in (ROOT / "docs" / "reference").iterdir()}
@@ -218,18 +229,17 @@ def test_names_that_docstrings_and_guides_refer_to_exist():
     """See `X`, `Class.member` and `biella.path.of` are names that a reader can look up."""
     found = list(modules())
     multibody = importlib.import_module("biella.blocks.multibody")
-    public = {
-        name: item
-        for module in found
-        for name, item in vars(module).items()
-        if isinstance(item, type) and not name.startswith("_")
-    }
+    public: dict[str, set[type]] = {}
+    for module in found:
+        for name, item in vars(module).items():
+            if isinstance(item, type) and not name.startswith("_"):
+                public.setdefault(name, set()).add(item)
 
     def resolves(name, *places):
         first, *rest = parts = name.rstrip(".").removesuffix("()").split(".")
         if first == "biella":
             return follow(biella, rest)
-        if first in public and follow(public[first], rest):
+        if any(follow(item, rest) for item in public.get(first, ())):
             return True
         return any(follow(place, parts) for place in places if place is not None)
 

@@ -14,6 +14,7 @@ A page is a sequence of fenced blocks, performed in order:
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
@@ -28,24 +29,46 @@ from biella.scheduler.engine.build import FOLDERS, LIBRARY_NAMES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.name for page in (ROOT / "docs" / "howto").glob("add_*.md"))
+BUILD = "python scheduler/engine/build.py --flags=-Werror"
+"""As the pages have it: with other flags everything would be compiled again."""
 COPIED = (*FOLDERS, "src", "tests", "docs", "pyproject.toml", "README.md", "LICENSE")
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.S | re.M)
 NAMED = re.compile(r"(?:# |/\* )(?P<path>[\w./]+\.\w+)(?: \*/)?\n")
 
 
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A copy of the project with its object files; one for all processes of a test run."""
+    folder = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        folder = folder.parent
+    copy = folder / "compiled" / "project"
+    with (folder / "compiled.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not copy.is_dir():
+            copy_project(copy)
+            run(BUILD, copy)
+    return copy
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A copy of the project, without anything compiled."""
+def project(compiled: Path, tmp_path: Path) -> Path:
+    """A copy of the project; what a page adds or changes is compiled, and nothing else."""
+    copy = tmp_path / "project"
+    copy_project(copy)
+    shutil.copytree(compiled / "build", copy / "build")
+    return copy
+
+
+def copy_project(copy: Path) -> None:
     made = ("libbiella.so", *LIBRARY_NAMES.values(), "_contract.py")
     ignored = shutil.ignore_patterns("__pycache__", *made)
-    copy = tmp_path / "project"
-    copy.mkdir()
+    copy.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=ignored)
         else:
             shutil.copy(ROOT / name, copy / name)
-    return copy
 
 
 def patch(path: Path, change: str) -> None:
@@ -69,7 +92,8 @@ def run(command: str, project: Path) -> str:
         words = [sys.executable, "-m", "pip", "install", *options, *words[2:]]
     elif words[0] == "python":
         words[0] = sys.executable
-    left_out = ("BIELLA_LIBRARY", "PYTHONHOME")
+    # With bytecode: each command would compile the modules of the copy again.
+    left_out = ("BIELLA_LIBRARY", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     environment["PYTHONPATH"] = os.pathsep.join([str(project / "src"), str(packages)])
     # Not optimized: a page compiles the whole engine, for a few ticks.
@@ -111,8 +135,9 @@ def follow(page: Path, project: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_followed(page: str, project: Path) -> None:
     text = (ROOT / "docs" / "howto" / page).read_text(encoding="utf-8")
-    if "engine/build.py" not in text:
-        run("python scheduler/engine/build.py", project)
+    assert text.count("engine/build.py") == text.count(BUILD), f"{page}: compile by {BUILD}"
+    if BUILD not in text:
+        run(BUILD, project)
     assert follow(ROOT / "docs" / "howto" / page, project)
     where = "import biella; print(biella.__file__)"
     assert Path(run(f'python -c "{where}"', project).strip()).is_relative_to(project)

@@ -62,7 +62,7 @@ def test_equations_are_drawn_and_files_outside_are_shown(site):
     assert 'class="equation"><svg role="img" aria-label="\\dfrac' in films
     example = (site / "source" / "examples" / "01_first_loop.py.html").read_text()
     assert "DiscreteIntegrator" in example
-    assert "First loop: the speed of a motor" in (site / "examples.html").read_text()
+    assert "First loop: the speed of a motor" in (site / "gallery.html").read_text()
     assert 'href="source/examples/01_first_loop.py.html"' in (site / "first_hour.html").read_text()
     assert 'href="control.html#pid"' in (site / "reference" / "blocks.html").read_text()
 
@@ -80,7 +80,7 @@ def test_a_dead_link_is_an_error(text, said, tmp_path):
     docs = tmp_path / "docs"
     (docs / "site").mkdir(parents=True)
     kept = (ROOT / "docs" / "site" / "mkdocs.yml").read_text().partition("\nnav:")[0]
-    (docs / "site" / "mkdocs.yml").write_text(kept + "\nnav: [README.md, page.md, examples.md]\n")
+    (docs / "site" / "mkdocs.yml").write_text(kept + "\nnav: [README.md, page.md]\n")
     for hook in (ROOT / "docs" / "site").glob("*.py"):
         (docs / "site" / hook.name).write_text(hook.read_text())
     (tmp_path / "examples").mkdir()

@@ -184,6 +184,25 @@ def test_frames_that_were_held_back_are_no_values_after_a_trip(probe):
     assert (state.accepted, state.safe, state.tripped) == (1, 0, 0)
 
 
+def test_frames_that_are_held_back_longer_and_longer_are_refused(probe):
+    """No gap is long enough to trip: frame k arrives at the time 2 k. Others go on for long."""
+    session = begin(probe, KeyedHost())
+    echo = 0
+    for k in range(125):  # 5 s without an attack
+        assert give(probe, session.pack(float(k), 0.0, echo=echo)).accepted == 1
+        echo = session.parse(said(probe)).sequence
+        assert not probe.tell("elapsed 40").tripped
+    made = []
+    for k in range(125):
+        made.append(session.pack(float(k), 0.0, echo=echo))
+        if k % 2 == 0 and not give(probe, made[k // 2]).accepted:
+            break
+        echo = session.parse(said(probe)).sequence
+        assert not probe.tell("elapsed 40").tripped
+    assert 1000 <= 40 * (k - k // 2) <= 2000 + 2 * 40
+    assert probe.tell("elapsed 40").tripped
+
+
 def test_a_host_is_kept_until_it_is_gone_and_may_itself_begin_again(probe):
     first = begin(probe, KeyedHost(nonce=b"\x11" * 16))
     assert give(probe, first.pack(1.0, 0.0)).accepted == 1

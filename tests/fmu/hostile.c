@@ -24,7 +24,7 @@
 #define API __attribute__((visibility("default")))
 enum { OK, WARNING, DISCARD, ERROR };
 enum { ATTACKS = 32, PORT = 100, VICTIM, MODE, SECRET, TARGET, MADE, SOCKET };
-enum { NONE, ALLOCATE, LOOP, CLOSED, ORPHAN, GARBAGE, FAIL, SPIN, HUGE_ANSWER };
+enum { NONE, ALLOCATE, LOOP, CLOSED, ORPHAN, GARBAGE, FAIL, SPIN, HUGE_ANSWER, CHAT };
 
 typedef void (*logger)(void *, const char *, int, const char *, const char *, ...);
 typedef struct {
@@ -220,6 +220,9 @@ static int end(model *m) {
             }
             return OK;
         }
+        case CHAT:
+            for (int k = 0; k < 2000; k++) fprintf(stderr, "\033]0;title\a\033[2Jchat %d\n", k);
+            return OK;
         default: return OK;
     }
 }

@@ -7,7 +7,7 @@ import subprocess
 import zipfile
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import pytest
 
@@ -153,6 +153,8 @@ FMI3 = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+_TEMPORARY = gettempdir()
+"""Tests may choose another folder, and look at what is left in it."""
 _FOLDERS: list[TemporaryDirectory[str]] = []
 
 
@@ -171,7 +173,7 @@ def compile_specimen(*flags: str, name: str = "specimen") -> Path:
         compiler = find_compiler()
     except BuildError:
         pytest.skip("needs a C compiler")
-    folder = TemporaryDirectory(prefix="specimen-")
+    folder = TemporaryDirectory(prefix="specimen-", dir=_TEMPORARY)
     _FOLDERS.append(folder)
     target = Path(folder.name, f"{name}.so")
     source = Path(__file__).with_name(f"{name}.c")

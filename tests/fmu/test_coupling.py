@@ -109,6 +109,26 @@ def test_the_same_block_inside_an_fmu_gives_the_same_bits(tmp_path, method, extr
     assert np.array_equal(native["b.slide.displacement"], fmus["b.slide_displacement"])
 
 
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+def test_the_elements_of_a_vector_are_iterated_together(tmp_path, method):
+    """x' = A x by a vector of rates that an iterated step holds at the mean of both ends: the
+    trapezoidal rule."""
+    h, begin = 0.125, (1.0, -2.0, 0.5)
+    a = np.array([[-1.0, 2.0, 0.0], [0.5, -3.0, 1.0], [0.0, 1.5, -0.5]])
+    states = Diagram("states", step=h)
+    states.add(Integrator(begin), name="x", u=states.input("rate", width=3))
+    states.output("x", states["x"])
+    path = states.export_fmu(tmp_path / "states.fmu", version="3.0", sources=False)
+    d = Diagram("coupled", step=h)
+    fmu = d.add(Fmu(path), name="f")
+    d.connect(d.add(Gain(a), name="rate", u=fmu["x"]), fmu["rate"])
+    d.couple(method=method, tolerance=1e-12, iterations=60)
+    run = simulate(d, 1.0)
+    step = np.linalg.solve(np.eye(3) - h / 2 * a, np.eye(3) + h / 2 * a)
+    expected = [np.linalg.matrix_power(step, n) @ begin for n in range(run.length)]
+    np.testing.assert_allclose(run["f.x"], expected, atol=1e-11)
+
+
 def test_an_estimate_of_the_error_takes_fmus_back(tmp_path):
     """Halves and quarters of a step are steps of the FMU's too, and leave no trace."""
     plain = simulate(two_masses(tmp_path, 0.01, True), 0.5, coupling="jacobi", extrapolation=1)

@@ -466,6 +466,7 @@ def test_a_plan_that_is_broken(fmu: Unpacked, tmp_path: Path) -> None:
     plan = (fmu.folder / "resources" / "plan.bin").read_bytes()
     for data, message in [
         (b"", "cannot read"),
+        (plan[:1], "shorter than a plan's head"),
         (plan[:-8], "truncated"),
         (plan[:-1] + b"\7", "its hash does not match"),
         (b"PK" + plan[2:], "does not start as a plan does"),

@@ -1,7 +1,8 @@
-"""Fuzz what biella reads besides plans and frames: files and texts that others wrote.
+"""Fuzz what biella reads besides plans and frames: files, texts and messages that others wrote.
 
     python tests/fuzz/fuzz_files.py seeds DIR          # one file for each format and each seed
-    tests/fuzz/run fuzz 3600 rig                       # or urdf, description, formula, result, log
+    tests/fuzz/run fuzz 3600 rig                       # or urdf, description, formula, result, log,
+                                                       # studio
 
 Each target reads damaged input to the end of what a user would do with it. Whatever the bytes are,
 the outcome is a result or a `BiellaError`; any other exception, a crash or a hang is a finding.
@@ -11,17 +12,29 @@ libFuzzer (through Atheris) in long campaigns.
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import hashlib
 import importlib
 import io
+import itertools
+import json
 import os
 import random
+import re
+import secrets
 import sys
 import tempfile
+import time
 import warnings
 import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from biella.scheduler.realtime._live import LiveRun
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -147,6 +160,99 @@ def fuzz_log(data: bytes) -> None:
     replay(_write("log.h5", data))
 
 
+STUDIO_KEY = bytes(range(32))
+_UNEXPECTED = re.compile(r"\w*(Error|Exception|Interrupt|Exit): ")
+
+
+def _draw_zeros(nbytes: int | None = None) -> bytes:
+    return bytes(nbytes or 0)
+
+
+class Studio:
+    """Two servers of the studio on one run: the token allows everything, or a key is needed.
+
+    Messages are given to them as if a page had sent them.
+    """
+
+    def __init__(self) -> None:
+        from biella.studio._access import Access, Rights
+        from biella.studio._attached import AttachedSession
+        from biella.studio._server import StudioServer
+
+        self.session = AttachedSession(self._start(), _first_loop())
+        guarded = Access(guarded=True, key=STUDIO_KEY)
+        self.servers = [StudioServer(self.session, 0, access) for access in (Access(), guarded)]
+        Rights.draw = staticmethod(_draw_zeros)  # so that a seed has a valid proof
+        atexit.register(self.close)
+
+    def _start(self) -> LiveRun:
+        """Start a run that has some rows, and is paused."""
+        from biella.scheduler.realtime._start import start_run
+
+        run = start_run(_first_loop(), {"record": ["*"]}, {}, history=1 << 20, paused=True)
+        run.step(50)
+        while run.running and not run.history.end:
+            time.sleep(1e-3)
+        return run
+
+    def talk(self, lines: list[bytes]) -> bool:
+        """Send messages to a new page of each server; return whether one did all of them."""
+        assert self.session.run is not None
+        if not self.session.run.running:
+            self.session._take_run(self._start(), {})
+        self.session.run.pause()
+        return asyncio.run(self._talk(lines))
+
+    async def _talk(self, lines: list[bytes]) -> bool:
+        from biella.studio._access import Rights
+        from biella.studio._pages import Page
+
+        refused = []
+        for server in self.servers:
+            page, rights = Page(self.session), Rights(server.access)
+            answers = []
+            for line in lines[:100]:
+                text = await server._answer(page, rights, line, "192.0.2.1")
+                answers.append(json.loads(text))
+                if sum(map(len, page.take())) > 1 << 24:
+                    raise AssertionError(f"after {line!r} a page is sent more than 16 MB")
+            refused.append([answer["error"] for answer in answers if answer["ok"] is not True])
+        for error in itertools.chain(*refused):
+            if not error or len(error) > 100_000 or _UNEXPECTED.match(error):
+                raise AssertionError(f"a message is answered with {error[:1000]!r}")
+        return not all(refused)
+
+    def close(self) -> None:
+        from biella.studio._access import Rights
+
+        atexit.unregister(self.close)
+        Rights.draw = staticmethod(secrets.token_bytes)
+        for server in self.servers:
+            server.close()
+        if self.session.run is not None:
+            self.session.run.stop()
+
+
+@cache
+def _studio() -> Studio:
+    return Studio()
+
+
+def close_studio() -> None:
+    """End the run and the servers of the target, which has replaced how nonces are drawn."""
+    if _studio.cache_info().currsize:
+        _studio().close()
+        _studio.cache_clear()
+
+
+def fuzz_studio(data: bytes) -> None:
+    """Send messages, one in each line, to pages of the studio; take what these are sent."""
+    from biella.errors import BiellaError
+
+    if not _studio().talk(data.split(b"\n")):
+        raise BiellaError("a message was refused.")
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     name.removeprefix("fuzz_"): function
     for name, function in list(globals().items())
@@ -204,7 +310,43 @@ def make_seeds() -> dict[str, list[bytes]]:
         ],
         "result": [result.read_bytes()],
         "log": [log.read_bytes()],
+        "studio": _make_conversations(),
     }
+
+
+def _make_conversations() -> list[bytes]:
+    """Return what pages say: every request of the protocol, also those that need the key."""
+
+    def code(key: bytes, *parts: bytes) -> bytes:
+        return hashlib.blake2s(b"".join(parts), key=key).digest()
+
+    def join(requests: list[dict[str, Any]]) -> bytes:
+        return "\n".join(json.dumps({"id": k} | r) for k, r in enumerate(requests)).encode()
+
+    looking: list[dict[str, Any]] = [
+        {"do": "subscribe", "scope": 1, "signals": ["p.y", "speed.y"], "rate": 200.0},
+        {"do": "window", "scope": 1, "t0": 0.01, "t1": 0.04, "bins": 100},
+        {"do": "watch", "on": True},
+        {"do": "unsubscribe", "scope": 1},
+    ]
+    changing: list[dict[str, Any]] = [
+        {"do": "set", "path": "p.k", "value": 2.0},
+        {"do": "override", "path": "p.y", "value": [1.0]},
+        {"do": "release", "path": "p.y"},
+        {"do": "step", "ticks": 10},
+        {"do": "factor", "value": 0.5},
+        *({"do": name} for name in ("run", "pause")),
+    ]
+    session = code(STUDIO_KEY, b"biella studio 1\n", bytes(32))  # both nonces are zero
+    keyed: list[dict[str, Any]] = [
+        {"do": "challenge", "nonce": "00" * 16},
+        {"do": "prove", "tag": code(session, b"biella page").hex()},
+    ]
+    for number, request in enumerate(changing, 1):
+        text = json.dumps(request)
+        tag = code(session, number.to_bytes(8, "little"), text.encode()).hex()
+        keyed.append({"do": "keyed", "number": number, "text": text, "tag": tag})
+    return [join(looking), join(changing), join(keyed), join(looking[:3] + changing)]
 
 
 def main() -> None:
@@ -225,6 +367,8 @@ def main() -> None:
         for module in ("multibody.urdf._build", "core.formula._formula"):
             importlib.import_module(f"biella.blocks.{module}")
         importlib.import_module("biella.fmu.importer._interface")
+        for module in ("_server", "_session", "_pages", "_access"):
+            importlib.import_module(f"biella.studio.{module}")
 
     def one(data: bytes) -> None:
         check(target, data)

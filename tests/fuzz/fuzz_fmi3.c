@@ -1,7 +1,7 @@
 /* Fuzzes sequences of FMI 3.0 calls on up to six instances of five plans, with odd arguments.
  *
  * An input is a script, as in fuzz_fmi2.c. Instances 1, 4 and 5 use event mode and early return; instance 4 has located events,
- * instance 2 arrays, instance 5 clocks. Intermediate updates take their choices from the script, too. */
+ * instance 2 arrays and all types, instance 5 clocks. Intermediate updates take their choices from the script, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "fuzz.h"
 
 enum { INSTANCES = 6, PLANS = 5, STATES = 4, LARGEST_COUNT = 6, LARGEST_VALUES = 24, CALLS = 24, LARGEST_SCRIPT = 256 };
-enum { CLOCKED = 5, LARGEST_CLOCKS = 3, REFERENCES = 48 };
+enum { TYPED = 2, CLOCKED = 5, LARGEST_CLOCKS = 3, REFERENCES = 48 };
 /* Words from here on are calls of clocks: of the instance with clocks, or, from REFUSED_CLOCK_CALLS on, of any one. */
 enum { CLOCK_CALLS = CALLS * INSTANCES, REFUSED_CLOCK_CALLS = 232 };
 
@@ -115,14 +115,52 @@ static void free_instance(script *s, int n) {
     s->instances[n] = NULL;
 }
 
-/* Values lie at the very end of their memory, so that a sanitizer notices one too many. */
+/* Calls the function of a type with values that lie at the very end of their memory, so that a sanitizer notices one too many. */
+#define CALL_TYPE(name, next_value) \
+    static void call_##name(script *s, fmi3Instance c, int sets, const fmi3ValueReference *r, size_t count, \
+                            int is_null, size_t value_count) { \
+        fmi3##name *values = malloc((value_count + 1) * sizeof *values); \
+        if (!values) abort(); \
+        for (size_t k = 0; k < value_count; k++) values[k] = sets ? (fmi3##name)(next_value) : (fmi3##name)0; \
+        if (sets) fmi3Set##name(c, r, count, is_null ? NULL : values, value_count); \
+        else fmi3Get##name(c, r, count, is_null ? NULL : values, value_count); \
+        free(values); \
+    }
+
+static float next_single(script *s) {
+    const double value = next_real(s);
+    return isfinite(value) && fabs(value) > 1e38 ? 0.0f : (float)value;
+}
+
+CALL_TYPE(Float32, next_single(s))
+CALL_TYPE(Int8, next_integer(s))
+CALL_TYPE(UInt8, next_integer(s))
+CALL_TYPE(Int16, next_integer(s))
+CALL_TYPE(UInt16, next_integer(s))
+CALL_TYPE(Int32, next_integer(s))
+CALL_TYPE(UInt32, next_integer(s))
+CALL_TYPE(UInt64, next_integer(s))
+
+typedef void (*call_type)(script *s, fmi3Instance c, int sets, const fmi3ValueReference *r, size_t count, int is_null,
+                          size_t value_count);
+
+/* The same for Float64, Int64 and Boolean; for another type if the first byte of the references is too large for one. */
 static void get_and_set(script *s, fmi3Instance c, int call) {
     fmi3ValueReference references[LARGEST_COUNT];
     const uint8_t shape = next(s);
+    static const call_type TYPES[] = {NULL,      call_Float32, call_UInt8, call_Int16,   call_UInt32, call_UInt64,
+                                      call_Int8, call_UInt16,  call_Int32, call_Float32, call_UInt8,  call_Int16};
     const size_t count = shape % (LARGEST_COUNT + 1), value_count = shape & 128 ? next(s) % LARGEST_VALUES : count;
+    size_t type = 0;
     for (size_t k = 0; k < count; k++) {
-        references[k] = next(s) % REFERENCES;
+        const uint8_t reference = next(s);
+        if (k == 0) type = reference < REFERENCES ? 0 : (size_t)(reference / REFERENCES + 3 * (call % 3));
+        references[k] = reference % REFERENCES;
         if (references[k] == REFERENCES - 1) references[k] = 4294967295u;
+    }
+    if (type > 0) {
+        TYPES[type](s, c, call >= 3, shape == 255 ? NULL : references, count, shape == 254, value_count);
+        return;
     }
     double *reals = malloc((value_count + 1) * sizeof *reals);
     int64_t *integers = malloc((value_count + 1) * sizeof *integers);
@@ -310,8 +348,10 @@ static void ask_what_is_not_offered(script *s, int n) {
         (!has_clocks && fmi3GetShiftFraction(c, &reference, 1, &whole, &whole) == fmi3OK) ||
         fmi3ActivateModelPartition(c, reference, value) == fmi3OK)
         abort();
-    if (fmi3GetFloat32(c, &reference, 1, &single, 1) == fmi3OK ||
-        fmi3GetUInt64(c, &reference, 1, &whole, 1) == fmi3OK || fmi3GetString(c, &reference, 1, &text, 1) == fmi3OK ||
+    const int has_types = n == TYPED;
+    if ((!has_types && fmi3GetFloat32(c, &reference, 1, &single, 1) == fmi3OK) ||
+        (!has_types && fmi3GetUInt64(c, &reference, 1, &whole, 1) == fmi3OK) ||
+        fmi3GetString(c, &reference, 1, &text, 1) == fmi3OK ||
         (!has_clocks && fmi3GetClock(c, &reference, 1, &clock) == fmi3OK) ||
         (!has_clocks && fmi3SetClock(c, &reference, 1, &clock) == fmi3OK) ||
         fmi3SetString(c, &reference, 1, &text, 1) == fmi3OK)

@@ -43,16 +43,29 @@ from biella.blocks.external import _external_input as external_input
 from biella.blocks.external._python import PythonBlock
 from biella.blocks.machines._state_machine import StateMachine
 from biella.blocks.multibody import (
+    Bore,
+    CamProfile,
+    Capsule,
+    Cylinder,
+    ForcePropagation,
+    HoleProfile,
     HuntCrossley,
     Input,
+    InverseDynamics,
+    Jacobian,
     Joint,
     LankaraniNikravesh,
+    MassMatrix,
+    Plane,
     RigidContact,
+    Socket,
+    Sphere,
     Table,
     Wear,
     mechanisms,
 )
 from biella.blocks.multibody._pendulum import Pendulum
+from biella.blocks.multibody.elements.contact._contact import PAIRS as CONTACT_PAIRS
 from biella.blocks.multibody.plant._outputs import list_outputs
 from biella.blocks.multibody.plant._plant import Plant
 from biella.blocks.multibody.plant._tree import grow_tree
@@ -500,6 +513,31 @@ def loose() -> System:
     return s
 
 
+def touching() -> System:
+    """Return shapes of every pair, of sizes that fuzzed numbers reach."""
+    s = System("touching")
+    law = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
+    kept = LankaraniNikravesh(stiffness=50.0, restitution=0.5)
+    where = [(float(n), 0.1, 1.0) for n in range(3)]
+    bodies = [s.body(f"b{n}", mass=1.0, inertia=1.0, position=where[n], velocity=(0.5, 0, -1.0),
+                     angular_velocity=(1, 2, 3), free=True) for n in range(3)]  # fmt: skip
+    radii = [1.0, 1.1, 1.0, 0.9, 1.0, 1.1, 1.0, 0.9]
+    shape: dict[str, Callable[..., Any]] = {
+        "sphere": lambda m: Sphere(m, 0.5), "capsule": lambda m: Capsule(m, 0.5, 1.0),
+        "cylinder": lambda m: Cylinder(m, 0.5, 1.0), "plane": Plane,
+        "socket": lambda m: Socket(m, 1.0), "bore": lambda m: Bore(m, 1.0, 2.0),
+        "hole": lambda m: HoleProfile(m, radii), "cam": lambda m: CamProfile(m, radii),
+    }  # fmt: skip
+    for n, (first, second) in enumerate(CONTACT_PAIRS):
+        body = bodies[n % 3]
+        other = bodies[(n + 1) % 3] if n % 2 else s.ground
+        shapes = shape[first](body.marker(f"m{n}")), shape[second](other.marker(f"m{n}"))
+        s.contact(
+            f"touch{n}", *(shapes[::-1] if n % 3 == 1 else shapes), law=kept if n % 4 else law
+        )
+    return s
+
+
 def joint_friction() -> System:
     """Return a loop whose joints of three kinds rub, one of them where it is cut."""
     s = System("rubbing")
@@ -608,6 +646,7 @@ MECHANISMS: list[Callable[[], System]] = [
     loose,
     joint_friction,
     held_journal,
+    touching,
 ]
 
 
@@ -814,6 +853,31 @@ def plant(
     return d
 
 
+def model_based(planar: bool) -> Diagram:
+    """Return all blocks that evaluate a mechanism at a given state, of one arm."""
+    s = System("arm", planar=planar)
+    x, origin = (1.0, *[0.0] * (1 if planar else 2)), [0.0] * (2 if planar else 3)
+    upper = s.body("upper", mass=1.0, inertia=0.1)
+    fore = s.body("fore", mass=1.0, inertia=0.1, position=x)
+    axis = None if planar else (0.0, 1.0, 0.0)
+    pins = upper.marker("pin", origin, axis=axis), s.ground.marker("pin", origin, axis=axis)
+    shoulder = s.revolute("shoulder", *pins)
+    s.prismatic("rail", upper.marker("end", x, axis=x), fore.marker("end", origin, axis=x))
+    s.torsional_spring("coil", shoulder, stiffness=2.0, damping="0.1*v")
+    s.torque("motor", shoulder, Input())
+    d = Diagram("arm", STEP)
+    q, v, a = (d.input(name, width=2, default=0.1) for name in ("q", "v", "a"))
+    effort = d.add(InverseDynamics(s), "effort", position=q, speed=v, acceleration=a)
+    d.add(MassMatrix(s), "mass", position=q)
+    d.add(Jacobian(s, "fore"), "jacobian", position=q, speed=v)
+    wrench = d.input("wrench", width=6 if planar else 12, default=1.0)
+    markers = ["fore", "ground.pin"]
+    held = d.add(ForcePropagation(s, markers, weight=True), "held", position=q, wrench=wrench)
+    d.output("effort", effort)
+    d.output("base", held["base"])
+    return d
+
+
 def shared() -> Diagram:
     """Return a mechanism with redundant joints of given stiffnesses, and all its reactions."""
     s = mechanisms.cardan()
@@ -999,6 +1063,8 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     yield "multibody kept", plant(mechanisms.four_bar(), False, kept)
     yield "multibody kept in space", plant(mechanisms.four_bar(planar=False), True, kept)
     yield "multibody shared", shared()
+    for planar in (True, False):
+        yield f"model-based {'planar' if planar else 'in space'}", model_based(planar)
     for extrapolation in range(3):
         yield f"multibody followed {extrapolation}", followed(extrapolation)
     for n, method in enumerate(("jacobi", "gauss-seidel", "fixed-point", "newton")):

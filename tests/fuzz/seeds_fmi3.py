@@ -8,7 +8,9 @@ import numpy as np
 
 from biella import Diagram
 from biella.blocks import (
+    Convert,
     DiscreteIntegrator,
+    Gain,
     Integrator,
     Relay,
     Selector,
@@ -17,6 +19,7 @@ from biella.blocks import (
     ZeroOrderHold,
 )
 from biella.fmu.exporter._clocks import find_clock_rates
+from biella.fmu.exporter._types import INTEGERS, plan_types, with_types
 from biella.fmu.exporter._variables import choose_local, list_variables
 from biella.scheduler.compile.plan._plan import Plan
 
@@ -40,17 +43,29 @@ Calls = list[tuple[int, ...]]
 
 
 def arrays() -> Plan:
-    """A diagram with arrays of one and two dimensions, and a local one."""
+    """A diagram with arrays of one and two dimensions, a local one, and variables of all types.
+
+    The last two inputs feed outputs of each type of integer.
+    """
     d = Diagram("arrays", step=1e-3)
     block = d.add(StateSpace(-np.eye(2), np.ones((2, 3)), np.eye(2), np.ones((2, 3))), name="ss")
     d.connect(d.input("u", width=3), block)
     d.connect(d.input("flags", width=2, kind="boolean"), d.add(Selector([1, 0]), "flag"))
     d.output("y", block)
     d.output("f", d["flag"])
+    types = {"v": "Float32", "w": "Float32"}
+    d.output("w", d.add(Gain(1e38), "k", u=d.input("v", width=2)))
+    number = d.input("number", kind="integer", width=2)
+    for n, type_ in enumerate(name for name in INTEGERS if name != "Int64"):
+        name = type_.lower()
+        given = d.input(name, kind="integer") if n % 2 else number
+        d.output(f"{name}_out", d.add(Convert("integer"), f"c{n}", u=given))
+        types |= {f"{name}_out": type_} | ({name: type_} if n % 2 else {})
     plan = d.compile()
     local = choose_local(plan, ["ss.y", "flag.y"])
-    found = [(v.reference, v.size) for v in list_variables(plan, local) if v.shape]
-    return plan.with_variables(local, found)
+    variables = with_types(list_variables(plan, local), types)
+    found = [(v.reference, v.size) for v in variables if v.shape]
+    return plan_types(plan.with_variables(local, found), variables)
 
 
 def clocked() -> Plan:
@@ -94,6 +109,20 @@ def scripts() -> Iterator[tuple[str, Calls]]:
     yield "values", [*ready(0)[:2], *ready(2), *writes, *reads(0), (EXIT, 0), *writes, *steps]
     yield "arrays", [*ready(2), (SET_REAL, 2, 129, 3, 0, 9, 9, 9), (GET_REAL, 2, 130, 8, 0, 5),
                      (GET_REAL, 2, 129, 6, 9), (ASK, 2, 5, *[5, 0, 1] * 4, 2, 3, 9)]  # fmt: skip
+    # References from 48 on are of another type: see get_and_set in fuzz_fmi3.c.
+    typed: Calls = [
+        (SET_REAL, 2, 134, 2, 53, 120, 90), (GET_REAL, 2, 134, 2, 64),
+        (SET_REAL, 2, 134, 2, 53, 220, 250), (GET_REAL, 2, 134, 2, 64),
+        (SET_REAL, 2, 1, 153, 90), (GET_REAL, 2, 1, 164),
+        (SET_REAL, 2, 1, 250, 101), (SET_REAL, 2, 1, 250, 252), (GET_INTEGER, 2, 1, 119),
+        (SET_INTEGER, 2, 1, 203, 99), (GET_INTEGER, 2, 1, 218),
+    ]  # fmt: skip
+    numbers = ((102, 103), (99, 101), (249, 100))
+    outputs = ((GET_REAL, 123), (GET_REAL, 216), (GET_INTEGER, 165), (GET_BOOLEAN, 114))
+    for first, second in numbers:
+        typed.append((SET_INTEGER, 2, 134, 2, 7, first, second))
+        typed += [(call, 2, 134, 2, word) for call, word in outputs]
+    yield "types", [*ready(2), *typed, (SAVE, 2, 0), *typed]
     yield "events", [*ready(4), *[(DO_STEP, 4, k) for k in (130, 1, 7, 180, 7, 7)],
                      (EVENT_MODE, 4), (SET_REAL, 4, 1, 0, 120), (UPDATE, 4, 0), (STEP_MODE, 4),
                      *[(DO_STEP, 4, 7)] * 6]  # fmt: skip

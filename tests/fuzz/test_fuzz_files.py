@@ -6,12 +6,13 @@ The long campaigns are `tests/fuzz/run fuzz SECONDS rig` and so on; these are th
 import random
 
 import pytest
-from fuzz_files import TARGETS, check, make_seeds, mutate
+from fuzz_files import TARGETS, check, close_studio, make_seeds, mutate
 
 
 @pytest.fixture(scope="module")
 def seeds():
-    return make_seeds()
+    yield make_seeds()
+    close_studio()
 
 
 def test_every_target_has_a_seed_that_it_reads(seeds):

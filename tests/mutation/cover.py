@@ -83,12 +83,20 @@ def pytest_configure(config) -> None:
 
 def read_tests(folder: Path) -> dict[str, float]:
     """Return the processor time in s of each test that passed."""
-    lines = [
+    return {test: seconds for test, seconds, passed in _read(folder) if passed}
+
+
+def read_failed(folder: Path) -> list[str]:
+    """Return the tests that did not pass, skipped ones among them."""
+    return sorted({test for test, _, _ in _read(folder)} - read_tests(folder).keys())
+
+
+def _read(folder: Path) -> list[tuple[str, float, bool]]:
+    return [
         json.loads(line)
         for path in folder.glob("*.tests")
         for line in path.read_text("utf-8").splitlines()
     ]
-    return {test: seconds for test, seconds, passed in lines if passed}
 
 
 def read_traces(folder: Path, wanted: Iterable[int]) -> dict[int, set[str]]:

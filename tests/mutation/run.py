@@ -3,6 +3,7 @@
     python tests/mutation/run.py                  # all 300 mutants; continues where it was ended
     python tests/mutation/run.py --area coupling  # those of one area
     python tests/mutation/run.py --again          # survivors once more, after tests were written
+    python tests/mutation/run.py --with tests/scheduler/engine/test_loop.py  # with these tests only
     python tests/mutation/run.py --sanitize       # survivors in C, under ASan and UBSan
     python tests/mutation/run.py --list           # what is drawn
     python tests/mutation/run.py --report         # the table
@@ -49,8 +50,11 @@ _REALTIME = ("tests/scheduler/realtime", "tests/scheduler/host")
 _DEVICES = ("tests/scheduler/devices", "tests/scheduler/binding")
 _FMI = ("tests/fmu/importer", "tests/fmu/slave", "tests/fmu/exporter", "tests/fmu")
 
+RESULTS = HERE / "results.jsonl"
+"""What became of each mutant, by its place and text; committed: a run continues anywhere."""
+
 TESTS: dict[str, tuple[str, ...]] = {
-    "engine": (*_ENGINE, *_FMI),
+    "engine": (*_ENGINE, "tests/scheduler/compile/plan", *_FMI),
     "plan loader": (*_ENGINE, "tests/scheduler/compile/plan", *_FMI),
     "coupling": ("tests/scheduler/engine", "tests/scheduler/compile/coupling", *_FMI),
     "real-time loop": (*_REALTIME, *_DEVICES),
@@ -63,16 +67,26 @@ TESTS: dict[str, tuple[str, ...]] = {
 """Folders whose tests are tried on the mutants of an area."""
 
 TESTS_SECONDS = 20.0
-"""How long, measured with the instrumented engine, the tests of one mutant may take together."""
+"""What the tests of one mutant may take together: processor time with the instrumented engine."""
+
+FIRST_TESTS = 8
+"""How many are tried before all others where a module has no file of tests of its own."""
 
 TEST_SECONDS = 4.0
 """Slower tests are tried only if no other test executes the line."""
 
-WAIT_SECONDS = 60.0
-"""Time limit of one test of a mutant. Processor time is limited as well, by what was measured."""
+CLOCK_SECONDS = 900.0
+"""Time limit of one test on the clock. Others come first: see `forks.py`."""
+
+SPARE_SECONDS = 10.0
+"""A test of a mutant may use three times the processor time that was measured, and this."""
 
 TIMED = ("tests/scheduler/realtime", "tests/scheduler/devices", "tests/scheduler/host", "tests/cli")
-"""Tests of real time: a failure counts only if the same test fails twice."""
+"""Tests of real time: a failure counts only if the same test fails twice, and then passes without
+the change."""
+
+WAITED_SECONDS = 10.0
+"""So does the failure of a test that did not compute for so long: it may have been too slow."""
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
@@ -184,20 +198,29 @@ class Tree:
             note.unlink()
 
     def test(
-        self, tests: list[str], seconds: float, *options: str, **environment: str
-    ) -> tuple[int, str]:
-        """Run tests until one fails; returns pytest's exit code and the test that failed.
+        self, tests: list[str], seconds: dict[str, float], *options: str, **environment: str
+    ) -> tuple[int, str, float]:
+        """Run tests until one fails; returns pytest's exit code, the test that failed, and how long
+        the run waited.
 
-        A test that never ends is ended by its limit of processor time; one that waits for ever by
-        pytest.
+        A test that computes for ever is ended by its limit of processor time; one that waits for
+        ever, by `forks.py`.
         """
         selected, output = self.root / "build/selected.txt", self.root / "build/output.txt"
         selected.write_text("\n".join(tests))
         arguments = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", "--no-header"]
-        arguments += ["--tb=no", f"--override-ini=timeout={WAIT_SECONDS}", *options, f"@{selected}"]
-        limit = round(20 + 3 * seconds)
+        arguments += [
+            "--tb=no",
+            f"--override-ini=timeout={CLOCK_SECONDS:g}",
+            *options,
+            f"@{selected}",
+        ]
+        limits = {test: SPARE_SECONDS + 3 * seconds.get(test, 10.0) for test in tests}
+        last, waited = Path(f"{output}.test"), 0.0
         if environment:
-            command = ["prlimit", f"--cpu={limit}", sys.executable, "-m", "pytest", *arguments]
+            limit = f"--cpu={20 + sum(limits.values()):.0f}"
+            command = ["prlimit", limit, sys.executable, "-m", "pytest", *arguments]
+            last.unlink(missing_ok=True)
             with output.open("w") as file:
                 code = subprocess.run(
                     command,
@@ -207,7 +230,7 @@ class Tree:
                     stderr=file,
                 ).returncode
         else:
-            code = self._fork(arguments, limit, output)
+            code, waited = self._fork(arguments, limits, output)
         shown = output.read_text("utf-8", errors="replace")
         named = [
             line.partition(" ")[2].split(" - ")[0]  # a name may have spaces
@@ -215,13 +238,16 @@ class Tree:
             if line.startswith(("FAILED ", "ERROR "))
         ]
         if code == 5:
-            return 0, ""
+            return 0, "", waited
         if code in (2, 4) and not named:
             raise SystemExit(f"pytest ended with {code}:\n{shown}")
-        crash = f"exit code {code}" if code else ""
-        return code, named[0] if named else crash
+        if code and not named:
+            named = [last.read_text("utf-8") if last.is_file() else f"exit code {code}"]
+        return code, named[0] if named else "", waited
 
-    def _fork(self, arguments: list[str], limit: int, output: Path) -> int:
+    def _fork(
+        self, arguments: list[str], limits: dict[str, float], output: Path
+    ) -> tuple[int, float]:
         for _ in range(2):  # a mutant may end the process that forks, too
             if self.server is None:
                 self.server = subprocess.Popen(
@@ -234,14 +260,14 @@ class Tree:
                 )
             assert self.server.stdin is not None and self.server.stdout is not None
             with suppress(BrokenPipeError):
-                print(
-                    json.dumps([arguments, limit, str(output)]), file=self.server.stdin, flush=True
-                )
+                request = json.dumps([arguments, limits, str(output)])
+                print(request, file=self.server.stdin, flush=True)
                 if answer := self.server.stdout.readline():
-                    return int(answer)
+                    code, processor, clock = json.loads(answer)
+                    return int(code), clock - processor
             print(f"the process that forks ended with {self.server.wait()}", flush=True)
             self.server = None
-        return 1
+        return 1, 0.0
 
     def close(self) -> None:
         if self.server is not None and self.server.stdin is not None:
@@ -377,15 +403,20 @@ class Coverage:
         )
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(jobs if jobs > 1 else 0)]
         command += ["-p", "no:cacheprovider", "-p", "cover", "--cov", f"--cov-config={settings}"]
-        command += ["--cov-context=test", "--cov-report=", "--override-ini=timeout=60", *files]
-        with (self.work / "traced.log").open("a") as log:
-            subprocess.run(
-                command,
-                cwd=tree.root,
-                env=tree.environment(BIELLA_TRACE=str(folder)),
-                stdout=log,
-                stderr=log,
-            )
+        command += ["--cov-context=test", "--cov-report="]
+        command += [f"--override-ini=timeout={CLOCK_SECONDS:g}"]
+        tests = files
+        for _ in range(2):  # a test that fails because the machine is busy has a second try
+            with (self.work / "traced.log").open("a") as log:
+                subprocess.run(
+                    [*command, *tests],
+                    cwd=tree.root,
+                    env=tree.environment(BIELLA_TRACE=str(folder)),
+                    stdout=log,
+                    stderr=log,
+                )
+            if not (tests := cover.read_failed(folder)):
+                break
         self.read(folder, files, mutants, tree)
 
     def read(self, folder: Path, files: list[str], mutants: list[Mutant], tree: Tree) -> None:
@@ -443,7 +474,7 @@ def tests_of_python(mutants: list[Mutant], tree: Tree, folder: Path) -> dict[str
 
 def select_tests(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> list[str]:
     """Return the tests to try: those of its own module first, then the nearest and quickest."""
-    own = f"/test_{Path(mutant.path).stem.lstrip('_')}.py::"
+    own = _own_file(mutant)
     near = f"tests/{Path(mutant.path).parent}/"
     tests = [test for test in tests if test in seconds]
     quick = [test for test in tests if seconds[test] < TEST_SECONDS] or tests
@@ -458,10 +489,17 @@ def select_tests(mutant: Mutant, tests: list[str], seconds: dict[str, float]) ->
     return selected
 
 
+def _own_file(mutant: Mutant) -> str:
+    return f"/test_{Path(mutant.path).stem.lstrip('_')}.py::"
+
+
 def try_mutant(
     tree: Tree, mutant: Mutant, tests: list[str], seconds: dict[str, float]
 ) -> dict[str, object]:
-    """Change the copy, test it, and change it back."""
+    """Change the copy, test it, and change it back.
+
+    A test that was not measured may fail without the change, too.
+    """
     text = (tree.root / mutant.path).read_text("utf-8")
     changed = mutant.apply(text)
     result: dict[str, object] = {
@@ -469,22 +507,45 @@ def try_mutant(
         "change": mutant.describe(text),
         "tests": len(tests),
     }
+    while True:
+        # The few that are likely to fail first: to collect those of many files takes seconds.
+        own = sum(_own_file(mutant) in test for test in tests) or FIRST_TESTS
+        with _applied(tree, mutant, changed) as status:
+            if status:
+                return result | {"status": status}
+            verdict = judge(tree, tests[:own], tests[own:], seconds)
+        # A test that waits may have failed because the machine is busy: then it fails without the
+        # change, too.
+        failed = str(verdict["by"])
+        if not verdict.pop("doubtful", False) or not tree.test([failed], seconds)[0]:
+            return result | verdict
+        if failed not in tests:
+            return result | {"status": "survived", "by": ""}
+        tests = [test for test in tests if test != failed]
+
+
+@contextmanager
+def _applied(tree: Tree, mutant: Mutant, changed: str) -> Iterator[str]:
+    """Change the copy and its engine; the result is why that makes no mutant."""
     with tree.changed(mutant.path, changed):
         if not mutant.path.endswith(".c"):
             try:
                 compile(changed, mutant.path, "exec")
             except SyntaxError:
-                return result | {"status": "invalid"}
-            return result | judge(tree, tests, seconds)
+                yield "invalid"
+                return
+            yield ""
+            return
         target, library = tree.object_of(mutant.path), tree.library.read_bytes()
         original = target.read_bytes()
         try:
             if not tree.compile(mutant.path):
-                return result | {"status": "invalid"}
-            if target.read_bytes() == original:
-                return result | {"status": "identical"}
-            tree.link(tree.library)
-            return result | judge(tree, tests, seconds)
+                yield "invalid"
+            elif target.read_bytes() == original:
+                yield "identical"
+            else:
+                tree.link(tree.library)
+                yield ""
         finally:
             target.write_bytes(original)
             fresh = tree.library.with_suffix(".fresh")
@@ -492,18 +553,25 @@ def try_mutant(
             fresh.replace(tree.library)
 
 
-def judge(tree: Tree, tests: list[str], seconds: dict[str, float]) -> dict[str, object]:
+def judge(
+    tree: Tree, first: list[str], then: list[str], seconds: dict[str, float]
+) -> dict[str, object]:
     """Run the tests of a mutant."""
-    if not tests:
+    if not first:
         return {"status": "survived", "by": "no test executes the line"}
-    remaining = list(tests)
-    while remaining:
-        code, failed = tree.test(remaining, sum(seconds[test] for test in remaining))
-        if not code:
-            break
-        if not failed.startswith(TIMED) or tree.test([failed], seconds.get(failed, 10.0))[0]:
-            return {"status": "killed", "by": failed}
-        remaining = [test for test in remaining if test != failed]
+    for remaining in (first, then):
+        while remaining:
+            code, failed, waited = tree.test(remaining, seconds)
+            if not code:
+                break
+            doubtful = "::" in failed and (
+                failed.startswith(TIMED) or waited > WAITED_SECONDS or failed not in seconds
+            )
+            if not doubtful or tree.test([failed], seconds)[0]:
+                return {"status": "killed", "by": failed, "doubtful": doubtful}
+            if failed not in remaining:  # a file of tests was given, and one of them is in doubt
+                break
+            remaining = [test for test in remaining if test != failed]
     return {"status": "survived", "by": ""}
 
 
@@ -542,9 +610,9 @@ def _test_sanitized(
         "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": "detect_leaks=0",
     }
-    limit = 4 * sum(seconds.get(test, 10.0) for test in tests)
+    slow = {test: 4 * seconds.get(test, 10.0) for test in tests}
     marked = ("-m", "engine and not slow and not soak")
-    return tree.test(tests, limit, *marked, **environment)
+    return tree.test(tests, slow, *marked, **environment)[:2]
 
 
 def _replay(tree: Tree, target: str, source: str) -> bool:
@@ -575,18 +643,21 @@ def _find_library(name: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -> None:
-    """Try every mutant that has no result yet."""
+def run(
+    work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool, given: list[str]
+) -> None:
+    """Try every mutant that has no result yet, or survivors once more, with given tests."""
     covered = Coverage(work)
-    covered.measure(areas, jobs)
-    results = read_results(work)
+    if not given:
+        covered.measure(areas, jobs)
+    results = read_results()
     equivalent = read_equivalent()
     trees: Queue[Tree] = Queue()
     for index in range(jobs):
         trees.put(make_tree(work / f"tree{index}")[0])
 
     def attempt(mutant: Mutant) -> dict[str, object]:
-        tests = select_tests(mutant, covered.tests_of(mutant), covered.seconds)
+        tests = given or select_tests(mutant, covered.tests_of(mutant), covered.seconds)
         tree = trees.get()
         try:
             if not sanitized:
@@ -603,10 +674,12 @@ def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -
         if sanitized:
             in_c = mutant.path.endswith(".c") and mutant.key not in equivalent
             return survived and in_c and (again or not result.get("sanitized"))  # type: ignore[union-attr]
+        if given:
+            return survived and mutant.key not in equivalent
         return result is None or (again and survived and mutant.key not in equivalent)
 
     with (
-        (work / "results.jsonl").open("a", encoding="utf-8") as file,
+        RESULTS.open("a", encoding="utf-8") as file,
         ThreadPoolExecutor(jobs) as pool,
     ):
         for area, mutants in drawn(areas, spare=2):
@@ -628,9 +701,8 @@ def run(work: Path, areas: list[str], jobs: int, again: bool, sanitized: bool) -
         trees.get().close()
 
 
-def read_results(work: Path) -> dict[str, dict[str, object]]:
-    path = work / "results.jsonl"
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+def read_results() -> dict[str, dict[str, object]]:
+    lines = RESULTS.read_text("utf-8").splitlines() if RESULTS.is_file() else []
     return {result["key"]: result for result in map(json.loads, lines)}
 
 
@@ -639,9 +711,9 @@ def read_equivalent() -> dict[str, str]:
     return tomllib.loads((HERE / "equivalent.toml").read_text("utf-8"))
 
 
-def report(work: Path) -> None:
+def report() -> None:
     """Print a table of the areas, and every survivor."""
-    results, equivalent = read_results(work), read_equivalent()
+    results, equivalent = read_results(), read_equivalent()
     total: Counter[str] = Counter()
     survivors = []
     print(f"{'area':16}{'drawn':>7}{'tried':>7}{'killed':>8}{'equivalent':>12}{'survived':>10}")
@@ -676,7 +748,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--work", type=Path, default=ROOT / "build/mutation", help="copies and results"
+        "--work", type=Path, default=ROOT / "build/mutation", help="copies and coverage"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--area", action="append", choices=list(AREAS), help="by default all")
@@ -684,10 +756,19 @@ def main() -> None:
     parser.add_argument(
         "--sanitize", action="store_true", help="try survivors in C under ASan and UBSan"
     )
+    parser.add_argument(
+        "--with",
+        dest="tests",
+        metavar="TEST",
+        nargs="+",
+        default=[],
+        help="try survivors with these tests, of any folder, instead of those of their lines",
+    )
     parser.add_argument("--list", action="store_true", help="print what is drawn")
     parser.add_argument("--report", action="store_true", help="print the table")
     options = parser.parse_args()
     areas = options.area or list(AREAS)
+    options.work = options.work.resolve()  # the compiler runs in another folder
     options.work.mkdir(parents=True, exist_ok=True)
     if options.list:
         for area, mutants in drawn(areas):
@@ -696,8 +777,8 @@ def main() -> None:
                 print(f"{area}: {mutant.path}:{mutant.line} {mutant.operator}\n    {change}")
         return
     if not options.report:
-        run(options.work, areas, options.jobs, options.again, options.sanitize)
-    report(options.work)
+        run(options.work, areas, options.jobs, options.again, options.sanitize, options.tests)
+    report()
 
 
 if __name__ == "__main__":

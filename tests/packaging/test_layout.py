@@ -23,6 +23,8 @@ HANDED_OVER = {
     ("biella.blocks.multibody.system._system", "biella.fmu.exporter._mechanism"),
     # What a Trigger has captured is a Result inside a Result.
     ("biella.scheduler.results.events._captures", "biella.scheduler.results._result"),
+    # What a notebook shows of a Subsystem may contain others.
+    ("biella.scheduler.compile.diagram._subsystem", "biella.scheduler.notebook._diagram"),
 }
 
 # Methods that hand over to a package built on theirs: the only imports that run against that.

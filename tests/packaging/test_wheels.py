@@ -190,3 +190,77 @@ def test_two_builds_give_the_same_bytes(checkout, tmp_path):
     for name in first.namelist():
         assert first.read(name) == second.read(name), name
     assert found[0].read_bytes() == found[1].read_bytes()
+
+
+# --- for other platforms ---
+
+
+def test_wheels_of_other_platforms_name_what_they_need(monkeypatch, tmp_path):
+    with pytest.raises(build.BuildError, match=r"no wheels for `win32`.*win_amd64, macosx"):
+        build.build_for_wheel(PACKAGE, "win32", tmp_path)
+    monkeypatch.setattr(build, "find_zig_compiler", lambda *_: None)
+    with pytest.raises(build.BuildError, match="win_amd64 needs ziglang: pip install ziglang"):
+        build.build_for_wheel(PACKAGE, "win_amd64", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+START = {"win32": b"MZ", "darwin": b"\xcf\xfa\xed\xfe"}
+"""First bytes of libraries: of PE, and of Mach-O with 64 bits."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tag", build.WHEEL_TARGETS)
+def test_a_wheel_for_another_platform(tag, checkout, tmp_path):
+    """The same files as in one for this platform, but for the engine."""
+    environment = build_environment(tmp_path, "system") | {"BIELLA_WHEEL": tag}
+    wheel = pip_wheel(checkout, tmp_path / "dist", environment)
+    assert wheel.stem.endswith(f"-py3-none-{tag}")
+    platform = build.WHEEL_TARGETS[tag][1]
+    names, library = set(list_wheel(wheel)), f"biella/{build.library_name(platform)}"
+    native = list_wheel(
+        pip_wheel(checkout, tmp_path / "native", build_environment(tmp_path, "system"))
+    )
+    assert names ^ set(native) == {library, f"biella/{build.library_name()}"}
+    with zipfile.ZipFile(wheel) as opened:
+        engine = opened.read(library)
+        assert opened.read("biella/_contract.py").decode() == build.generate(PACKAGE).module
+        (about,) = (name for name in names if name.endswith(".dist-info/WHEEL"))
+        assert f"Tag: py3-none-{tag}" in opened.read(about).decode()
+        assert "Root-Is-Purelib: false" in opened.read(about).decode()
+    assert engine.startswith(START[platform])
+    if platform == "win32":
+        check_under_wine(engine, tmp_path)
+
+
+CALLER = """
+#include <stdio.h>
+#include <string.h>
+#include <windows.h>
+typedef int (*opener)(const void *, size_t, void **, char *, size_t);
+int main(void) {
+    char message[512] = "";
+    void *engine = NULL;
+    const HMODULE library = LoadLibraryA("biella.dll");
+    if (!library) return printf("error %lu\\n", GetLastError()), 1;
+    const opener open = (opener)(void *)GetProcAddress(library, "bl_open");
+    const int status = open("no plan at all", 14, &engine, message, sizeof message);
+    printf("%d %d %s\\n", status < 0, engine == NULL, message);
+    return 0;
+}
+"""
+
+
+def check_under_wine(engine, folder):
+    """The library loads, and refuses what is no plan, where there is wine."""
+    wine = shutil.which("wine64") or shutil.which("wine") or "/usr/lib/wine/wine64"
+    if not Path(wine).exists():
+        return
+    compiler = build.find_zig_compiler(*build.WHEEL_TARGETS["win_amd64"])
+    if compiler is None:  # it was in the environment of the build only
+        return
+    (folder / "biella.dll").write_bytes(engine)
+    (folder / "caller.c").write_text(CALLER)
+    run(*compiler.command, "-O1", "caller.c", "-o", "caller.exe", cwd=folder)
+    environment = {**os.environ, "WINEPREFIX": str(folder / "wine"), "WINEDEBUG": "-all"}
+    said = run(wine, "caller.exe", cwd=folder, env=environment, timeout=600)
+    assert said.startswith("1 1 ") and len(said) > 20

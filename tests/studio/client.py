@@ -1,7 +1,9 @@
 """A page's side of the protocol, against a real server and real runs."""
 
 import contextlib
+import hashlib
 import json
+import secrets
 import struct
 import textwrap
 import threading
@@ -41,9 +43,9 @@ def write_rig(folder, text=RIG):
 
 
 @contextlib.contextmanager
-def serving(session):
+def serving(session, access=None):
     """Serve a session as `biella studio` does; its main thread is one of the test's."""
-    with StudioServer(session) as server:
+    with StudioServer(session, 0, access) as server:
         thread = threading.Thread(target=session.serve)
         thread.start()
         try:
@@ -63,12 +65,17 @@ def open_studio(file, **options):
         yield session, server, client
 
 
+def code(key, message):
+    """Return the 32 bytes of keyed BLAKE2s."""
+    return hashlib.blake2s(message, key=key).digest()
+
+
 class Client:
     """A page. What it receives is kept: the newest of each event, all samples and poses."""
 
-    def __init__(self, server, *, greets=True, **options):
+    def __init__(self, server, *, greets=True, host="127.0.0.1", scheme="ws", **options):
         self._stack = contextlib.ExitStack()
-        url = f"ws://127.0.0.1:{server.port}/live"
+        url = f"{scheme}://{host}:{server.port}/live"
         options = {"ping_interval": None, "max_size": None, "close_timeout": 1.0, **options}
         self.socket = self._stack.enter_context(connect(url, **options))
         self.number = 0
@@ -77,6 +84,9 @@ class Client:
         self.counts = {}
         self.changes = []
         self.binary = []
+        self.session_key = None
+        self.sealed = 0
+        self.parts = {}  # of files
         if greets:
             try:
                 self.hello = self.ask("hello", token=server.token, protocol=1)
@@ -85,23 +95,38 @@ class Client:
                 raise
             assert self.hello["ok"]
 
-    def ask(self, name, **fields):
+    def ask(self, action, /, **fields):
         """Send a request; return its answer."""
         self.number += 1
         number = self.number
-        self.socket.send(json.dumps({"id": number, "do": name, **fields}))
+        self.socket.send(json.dumps({"id": number, "do": action, **fields}))
         self.wait(lambda: number in self.answers)
         return self.answers.pop(number)
 
-    def do(self, name, **fields):
+    def unlock(self, key):
+        """Show that this page has the key; written from the protocol, with hashlib alone."""
+        page = secrets.token_bytes(16)
+        server = bytes.fromhex(self.do("challenge", nonce=page.hex())["nonce"])
+        self.session_key = code(key, b"biella studio 1\n" + page + server)
+        answer = self.do("prove", tag=code(self.session_key, b"biella page").hex())
+        assert answer["tag"] == code(self.session_key, b"biella server").hex()
+
+    def seal(self, name, **fields):
+        """Return the fields of a keyed request."""
+        self.sealed += 1
+        text = json.dumps({"do": name, **fields})
+        tag = code(self.session_key, self.sealed.to_bytes(8, "little") + text.encode())
+        return {"number": self.sealed, "text": text, "tag": tag.hex()}
+
+    def do(self, action, /, **fields):
         """Send a request that has to succeed."""
-        answer = self.ask(name, **fields)
+        answer = self.ask(action, **fields)
         assert answer["ok"], answer
         return answer
 
-    def refused(self, name, **fields):
+    def refused(self, action, /, **fields):
         """Return the text of a refusal."""
-        answer = self.ask(name, **fields)
+        answer = self.ask(action, **fields)
         assert not answer["ok"], answer
         return answer["error"]
 
@@ -122,7 +147,11 @@ class Client:
             return
         if isinstance(message, bytes):
             head = struct.unpack_from("<6I", message)
-            self.binary.append((head, np.frombuffer(message, "<f8", offset=24)))
+            if head[0] == 6:
+                self.parts.setdefault(head[1], []).append((head, message[24:]))
+                return
+            content = message[24:] if head[0] == 5 else np.frombuffer(message, "<f8", offset=24)
+            self.binary.append((head, content))
             return
         said = json.loads(message)
         if "event" in said:

@@ -16,7 +16,7 @@ from biella.blocks import Gain, Sine
 from biella.cli import load_diagram
 from biella.scheduler.compile._flatten import flatten
 from biella.studio import _page_file
-from biella.studio._mechanism import show_poses
+from biella.studio._mechanism import show_mechanisms
 from biella.studio._page_file import MARK, pack, write_page_file
 from biella.studio._result import ResultSession
 
@@ -143,13 +143,13 @@ def test_bins_keep_every_peak(recorded, tmp_path):
 
 
 @pytest.mark.parametrize("every", [1, 5])
-def test_poses_are_those_of_the_first_row_of_a_bin(tmp_path, every):
+def test_poses_and_forces_are_those_of_the_first_row_of_a_bin(tmp_path, every):
     spec = importlib.util.spec_from_file_location("slider_crank_of_page", SLIDER_CRANK)
     assert spec is not None and spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     d = example.diagram()
-    model = d.compile(flat=show_poses(flatten(d)))
+    model = d.compile(flat=show_mechanisms(flatten(d)))
     result = simulate(model, 0.1, record=["*"], out=tmp_path / "run.h5")
     session = ResultSession(tmp_path / "run.h5", SLIDER_CRANK)
     written = write_page_file(session, tmp_path / "run.html", signals=["drive"], every=every)
@@ -162,6 +162,13 @@ def test_poses_are_those_of_the_first_row_of_a_bin(tmp_path, every):
         for what in ("position", "rotation")
     ]
     assert np.array_equal(np.transpose(poses), np.hstack(wanted))
+    (efforts,) = ([unpack(block) for block in own] for own in run["efforts"])
+    (listed,) = (event["list"] for event in run["events"] if event["event"] == "mechanisms")
+    joints = [item for item in listed[0]["efforts"] if item["group"] == "joint"]
+    assert {item["name"] for item in joints} == {"main", "crank_pin", "wrist_pin", "slide"}
+    for item in joints:
+        found = np.transpose(efforts[item["value"] : item["value"] + 3])
+        assert np.array_equal(found, result[f"plant.{item['name']}.{item['kind']}"][::every])
 
 
 def test_a_mechanism_without_recorded_poses_is_named(tmp_path, capsys):
@@ -239,6 +246,7 @@ def test_files_of_something_else_are_kept(recorded, tmp_path):
     ("options", "words"),
     [
         ({"signals": ["plnt.y"]}, r"no signal matches `plnt\.y`\. Did you mean"),
+        ({"signals": ["nosuch"]}, r"no signal matches `nosuch`\. Signals: .*plant\.y.*match"),
         ({"every": 0}, "--every must be from 1 to 2001"),
         ({"largest": float("nan")}, "--size must be a number"),
     ],

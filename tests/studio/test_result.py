@@ -57,7 +57,7 @@ def test_a_log_knows_its_diagram(recorded, tmp_path):
 def test_without_a_diagram_there_are_signals_only(recorded):
     _, path, _ = recorded
     events = [message["event"] for message in ResultSession(path).describe()]
-    assert events == ["signals", "mechanisms", "events"]
+    assert events == ["signals", "mechanisms", "journals", "events"]
 
 
 def test_what_is_no_result_says_so(tmp_path):

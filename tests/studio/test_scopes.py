@@ -88,7 +88,7 @@ def test_a_peak_of_one_sample_survives_live_history_and_window():
 def test_a_window_beside_the_rows_is_empty_and_a_slow_reader_gets_coarser_bins():
     history = ring()
     scope = Scope(1, ["a", "gone"], [1, -1], rate=1e6, history=0.0)
-    assert scope.take(history) is None
+    assert not len(read(scope.take(history))[1]) and scope.take(history) is None
     fill(history, 0, 10)
     assert scope.take(history) is not None
     fill(history, 10, 15_000)
@@ -134,3 +134,16 @@ def test_rows_that_are_gone_leave_a_gap():
     message = scope.take(history)
     assert message is not None
     assert read(message)[1][0, 0] == pytest.approx(0.9)
+
+
+def test_a_run_without_rows_clears_what_the_page_shows_of_another():
+    """A paused run has none until it is resumed or stepped."""
+    scope, history = Scope(3, ["a"], [1], rate=100.0, history=1.0), ring()
+    fill(history, 0, 100)
+    assert len(read(scope.take(history))[1])
+    scope.restart([1])
+    flags, bins = read(scope.take(ring()))
+    assert flags & HISTORY and bins.shape == (0, 3)
+    assert scope.take(ring()) is None
+    flags, bins = read(scope.take(history))
+    assert flags & HISTORY and len(bins)

@@ -1,22 +1,27 @@
 """Who may talk to the studio, what it does with nonsense, and that no page holds up the run."""
 
+import asyncio
+import contextlib
+import itertools
 import json
 import socket
 import struct
+import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 
 from biella import BiellaError
 from biella.studio import _server
 from biella.studio._server import StudioServer
 from biella.studio._session import LiveSession
 
-from .client import Client, open_studio, write_rig
+from .client import Client, open_studio, serving, write_rig
 
 pytestmark = pytest.mark.engine
 
@@ -65,7 +70,13 @@ def test_another_protocol_is_refused(studio):
             other.socket.recv(timeout=20)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"),
+        "http://localhost:{port}",  # of this server, but not of the address that was asked
+    ],
+)
 def test_pages_of_other_sites_are_refused(studio, origin):
     _, server, _ = studio
     with pytest.raises(InvalidStatus, match="403"):
@@ -75,7 +86,7 @@ def test_pages_of_other_sites_are_refused(studio, origin):
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_its_own_page_is_let_in(studio, host):
     _, server, _ = studio
-    with Client(server, origin=f"http://{host}:{server.port}") as other:
+    with Client(server, host=host, origin=f"http://{host}:{server.port}") as other:
         assert other.hello["protocol"] == 1
 
 
@@ -185,32 +196,120 @@ def test_a_message_that_is_too_long_ends_its_connection(studio):
     assert goes_on(client)
 
 
-def test_many_connections_are_refused_beyond_a_limit_and_the_run_goes_on(studio):
-    """200: some of them talk, some say nothing, some are not even WebSockets."""
-    _, server, client = studio
-    sockets, greeted, refused = [], [], 0
+def count_files():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def is_unharmed(session, client):
+    """Whether the run goes on, and neither rows nor entries of its log are lost."""
+    report = session.run.report().info
+    return goes_on(client) and report["rows_lost"] == report["entries_lost"] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="counts open files there")
+def test_a_thousand_connections_at_once_are_refused_beyond_a_limit(studio):
+    """They are raw: some ask for the page, some begin a handshake, most say nothing."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("this process may open too few files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    session, server, client = studio
+    before, sockets, most = count_files(), [], 0
+    beginnings = [b"", b"GET /live HTTP/1.1\r\n", b"", b"GET /live HTTP/1.1\r\nHost: "]
     try:
-        for number in range(200):
-            if number % 4 == 3:
-                raw = socket.create_connection(("127.0.0.1", server.port))
-                raw.sendall(b"GET /live HTTP/1.1\r\n")
-                sockets.append(raw)
-                continue
-            try:
-                other = Client(server, greets=number % 4 != 2)
-                greeted.append(other)
-            except (InvalidStatus, ConnectionClosed):
-                refused += 1
-        assert refused > 50
-        assert goes_on(client)
+        for number in range(1000):
+            raw = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            sockets.append(raw)
+            with contextlib.suppress(OSError):
+                raw.sendall(beginnings[number % 4])
+            if number % 250 == 249:
+                assert is_unharmed(session, client)
+                most = max(most, count_files() - before - len(sockets))
+        assert 0 < most <= 150
     finally:
         for raw in sockets:
             raw.close()
-        for other in greeted:
-            other.close()
-    client.wait(lambda: server._open <= 1)
-    with Client(server) as other:  # there is room again
+    with reopened(server) as other:  # there is room again
         assert other.hello["ok"]
+    assert is_unharmed(session, client)
+
+
+def reopened(server):
+    """Return a page once there is room for it."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return Client(server)
+        except (OSError, InvalidMessage, InvalidStatus, ConnectionClosed):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+
+def test_a_thousand_connections_one_after_the_other_are_served(studio):
+    session, server, client = studio
+    page = f"GET /none HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    for number in range(1000):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+            if number % 3:
+                continue
+            raw.sendall(page)
+            assert b"404" in raw.recv(100)
+    assert is_unharmed(session, client)
+
+
+def test_pages_beyond_their_limit_are_refused(studio, monkeypatch):
+    session, server, client = studio
+    monkeypatch.setattr(_server, "_MOST_PAGES", 3)
+    with Client(server), Client(server):
+        with pytest.raises(ConnectionClosed, match="too many pages"):
+            Client(server)
+        monkeypatch.setattr(_server, "_MOST_CONNECTIONS", 3)
+        with pytest.raises(InvalidStatus, match="503"):
+            Client(server)
+    assert is_unharmed(session, client)
+    client.wait(lambda: len(server._pages) == 1)
+
+
+def test_who_is_slow_with_the_handshake_is_dropped(tmp_path, monkeypatch):
+    """One byte at a time, never a whole request; and a WebSocket that says no hello."""
+    monkeypatch.setattr(_server, "_HELLO_SECONDS", 0.5)
+    session = LiveSession(write_rig(tmp_path))
+    session.load()
+    with serving(session) as server, Client(server) as client:
+        client.do("run")
+        client.wait_state("running")
+        address = "127.0.0.1", server.port
+        with socket.create_connection(address, timeout=60) as raw, pytest.raises(OSError):
+            for byte in itertools.cycle(b"X-Header: 1\r\n"):
+                raw.sendall(bytes([byte]))
+                client.receive()
+        with Client(server, greets=False) as silent, pytest.raises(ConnectionClosed):
+            silent.socket.recv(timeout=60)
+        assert is_unharmed(session, client)
+
+
+def test_heads_without_end_are_refused(studio):
+    session, server, client = studio
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+        with contextlib.suppress(OSError):
+            raw.sendall(b"GET /live HTTP/1.1\r\n" + b"X: " + b"y" * 1_000_000)
+        with contextlib.suppress(ConnectionResetError):
+            while raw.recv(65536):
+                pass
+    assert is_unharmed(session, client)
+
+
+def test_a_message_in_endless_pieces_ends_its_connection(studio):
+    """Each piece is small; the message is not."""
+    session, server, client = studio
+    with Client(server) as other:
+        pieces = itertools.repeat('"' + "x" * 1000, 1000)
+        with pytest.raises(ConnectionClosed):
+            other.socket.send(pieces)
+            while True:
+                other.socket.recv(timeout=60)
+    assert is_unharmed(session, client)
 
 
 def test_a_page_that_does_not_read_is_dropped_and_the_run_goes_on(studio, monkeypatch):
@@ -254,6 +353,42 @@ def test_a_lost_page_does_not_matter(studio):
     other.socket.socket.shutdown(socket.SHUT_RDWR)
     client.wait(lambda: len(server._pages) == 1)
     assert goes_on(client)
+
+
+class Greeted:
+    """A connection on which something happens while the greeting is sent."""
+
+    transport = remote_address = None
+
+    def __init__(self, token, happens):
+        self.hello = json.dumps({"do": "hello", "token": token, "protocol": 1})
+        self.happens, self.sent = happens, []
+
+    async def recv(self):
+        return self.hello
+
+    async def send(self, message):
+        if not self.sent:
+            self.happens()
+            await asyncio.sleep(0.05)
+        self.sent.append(message)
+
+    async def __aiter__(self):
+        for _ in range(200):
+            if any("noticed" in text for text in self.sent if isinstance(text, str)):
+                return
+            await asyncio.sleep(0.01)
+        yield "{}"
+
+
+def test_a_page_is_told_what_happens_while_it_is_greeted(studio):
+    _, server, _ = studio
+    page = Greeted(server.token, lambda: server.announce({"event": "noticed"}))
+    asyncio.run_coroutine_threadsafe(server._talk(page), server._loop).result(30)
+    assert json.loads(page.sent[0])["event"] == "hello"
+    assert '{"event":"noticed"}' in [
+        text.replace(" ", "") for text in page.sent if isinstance(text, str)
+    ]
 
 
 def test_a_port_that_is_taken_says_so(tmp_path):

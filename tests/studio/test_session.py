@@ -185,6 +185,31 @@ def test_a_saved_file_is_loaded_again_and_one_with_an_error_leaves_the_run_alone
         assert session.run["push"] == 2.0, "the file has not changed it"
 
 
+def test_a_diagram_that_does_not_compile_is_drawn_unless_a_run_shows_another(tmp_path):
+    def list_boxes(page):
+        return {box["path"] for box in page.events["diagram"]["picture"]["boxes"]}
+
+    file = write_rig(tmp_path, RIG.replace('"+-"', '"+-+"'))
+    with open_studio(file) as (session, _, page):
+        page.wait(lambda: page.events.get("problems", {}).get("list"))
+        page.wait(lambda: "diagram" in page.events)
+        assert page.events["problems"]["list"][0]["where"] == ["error"]
+        assert {"ref", "error", "drive"} <= list_boxes(page)
+        save(file, RIG)
+        page.wait(lambda: page.events["problems"]["list"] == [] and "signals" in page.events)
+        page.do("run")
+        page.wait_state("running")
+        save(file, RIG.replace("return d", 'd.add(Gain(2.0), "extra"); return d'))
+        page.wait(lambda: page.events["problems"]["list"])
+        assert page.events["problems"]["list"][0]["where"] == ["extra"]
+        assert "extra" not in list_boxes(page) and session.run.running
+        page.do("stop")
+        page.wait_state("ended")
+        save(file, RIG.replace("return d", 'd.add(Gain(2.0), "more"); return d'))
+        page.wait(lambda: "more" in list_boxes(page))
+        assert page.events["diagram"]["blocks"]["p"]["type"] == "Gain"
+
+
 def test_a_file_that_never_worked_is_explained_and_can_be_corrected(tmp_path):
     file = write_rig(tmp_path, "import nothing_like_it")
     with open_studio(file) as (_, _, page):

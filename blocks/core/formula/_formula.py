@@ -202,7 +202,7 @@ class Formula:
         return _error(self.text, column, why)
 
 
-def read_formula(text: str, declared: Iterable[str] = ()) -> Formula:
+def read_formula(text: str, declared: Iterable[str] = (), *, dotted: bool = False) -> Formula:
     """Read a formula.
 
     Parameters
@@ -211,6 +211,9 @@ def read_formula(text: str, declared: Iterable[str] = ()) -> Formula:
         An expression in Python's grammar; see `Expression` for the permitted syntax.
     declared
         Names that mean inputs or parameters even where a constant has the same name.
+    dotted
+        Whether names may have dots, ``slider.x``; other characters then stand in quotes,
+        ``'piston pin.angle'``.
 
     Raises
     ------
@@ -240,7 +243,7 @@ def read_formula(text: str, declared: Iterable[str] = ()) -> Formula:
         raise _error(text, column, f"this cannot be read ({error.msg})") from None
     except (ValueError, MemoryError, RecursionError):
         raise _error(text, 0, f"this is nested too deep: at most {DEEPEST} levels") from None
-    return Formula(text, _Reader(text, frozenset(declared)).read(tree.body, 1))
+    return Formula(text, _Reader(text, frozenset(declared), dotted).read(tree.body, 1))
 
 
 def write_program(
@@ -289,14 +292,17 @@ def as_kind(formula: Formula, kind: str) -> Formula:
 class _Reader:
     """Converts Python's syntax tree to formula nodes; rejects everything else."""
 
-    def __init__(self, text: str, declared: frozenset[str]) -> None:
+    def __init__(self, text: str, declared: frozenset[str], dotted: bool) -> None:
         self.text = text
         self.declared = declared
+        self.dotted = dotted
 
     def read(self, node: ast.expr, level: int) -> Term:
         if level > DEEPEST:
             raise self.fail(node, f"this is nested too deep: at most {DEEPEST} levels")
         level += 1
+        if self.dotted and (path := _dotted_name(node)):
+            return Variable(path, None, self.column(node))
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 return self.number(node, value)
@@ -304,6 +310,8 @@ class _Reader:
                 return self.name(node, name)
             case ast.Subscript(value=ast.Name(id=name), slice=place):
                 return self.element(node, name, place)
+            case ast.Subscript(value=of, slice=place) if self.dotted and (path := _dotted_name(of)):
+                return self.element(node, path, place)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand, level)
             case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=operand):
@@ -473,6 +481,20 @@ def _check_brackets(text: str) -> None:
         level += (character in "([{") - (character in ")]}")
         if level > DEEPEST:
             raise _error(text, column, f"this is nested too deep: at most {DEEPEST} levels")
+
+
+def _dotted_name(node: ast.expr) -> str:
+    """Return ``a.b.c``, or what stands in quotes; empty if this is neither."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    match node:
+        case ast.Constant(value=str() as quoted):
+            return ".".join([quoted, *reversed(parts)])
+        case ast.Name(id=name) if parts:
+            return ".".join([name, *reversed(parts)])
+    return ""
 
 
 def _shorten(text: str) -> str:

@@ -118,6 +118,11 @@ int32_t bl_formula_timed(const int32_t *code, int32_t count, int32_t *timed, int
 void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
                     const bl_modes *modes, double jet[3]);
 
+/* The same with time and the elements of a single input port as functions of one variable: `time` and, three numbers each, `given` are
+   their jets. */
+void bl_formula_jet_along(const int32_t *code, int32_t count, const double time[3], const double *given,
+                          const double *p, const bl_modes *modes, double jet[3]);
+
 static inline double bl_formula_constant(const int32_t *words) {
     const uint64_t bits = (uint64_t)(uint32_t)words[1] << 32 | (uint32_t)words[0];
     double value;

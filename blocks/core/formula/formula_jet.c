@@ -141,8 +141,9 @@ static formula_jet formula_jet_choice(int32_t opcode, const bl_modes *m, int32_t
     }
 }
 
-void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
-                    const bl_modes *m, double jet[3]) {
+/* Inputs are the values u, or else the jets `given`. */
+static void formula_jet_run(const int32_t *code, int32_t count, const double time[3], const double *const *u,
+                            const double *given, const double *p, const bl_modes *m, double jet[3]) {
     int32_t k = 0; /* mode */
     formula_jet stack[BL_FORMULA_STACK + 1], *s = stack; /* `s` points behind the topmost */
     const int32_t *const end = code + count;
@@ -162,11 +163,12 @@ void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *
                 code += 2;
                 break;
             case BL_FORMULA_INPUT:
-                *s++ = formula_jet_of(u[code[0]][code[1]]);
+                if (u) *s++ = formula_jet_of(u[code[0]][code[1]]);
+                else memcpy(s++, given + 3 * (int64_t)code[1], sizeof *s);
                 code += 2;
                 break;
             case BL_FORMULA_PARAMETER: *s++ = formula_jet_of(p[*code++]); break;
-            case BL_FORMULA_TIME: *s++ = (formula_jet){t, 1.0, 0.0}; break;
+            case BL_FORMULA_TIME: *s++ = (formula_jet){time[0], time[1], time[2]}; break;
             case BL_FORMULA_TUCK:
                 s[0] = s[-1];
                 s[-1] = s[-2];
@@ -199,4 +201,15 @@ void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *
                 }
         }
     }
+}
+
+void bl_formula_jet(const int32_t *code, int32_t count, double t, const double *const *u, const double *p,
+                    const bl_modes *m, double jet[3]) {
+    const double time[3] = {t, 1.0, 0.0};
+    formula_jet_run(code, count, time, u, NULL, p, m, jet);
+}
+
+void bl_formula_jet_along(const int32_t *code, int32_t count, const double time[3], const double *given,
+                          const double *p, const bl_modes *m, double jet[3]) {
+    formula_jet_run(code, count, time, NULL, given, p, m, jet);
 }

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..elements._element import Constraint
+from ..elements._function_constraint import FunctionConstraint
+from ..elements._rolling import RollingRow
 from ..joints._joint import Joint
 from ..plant._initial import Initial
 from ..system._laws import Input
@@ -87,6 +89,11 @@ def _is_closed(joint: Joint) -> bool:
 
 
 def _is_met(constraint: Constraint) -> bool:
+    if isinstance(constraint, RollingRow):
+        return constraint.binds_rates or abs(constraint.gap()) <= _PRINTED
+    if isinstance(constraint, FunctionConstraint):
+        values = [term.joint.given_value(term.coordinate) for term in constraint.terms]
+        return abs(constraint.value(values, 0.0)) <= _PRINTED
     found = sum(term.factor * term.joint.given_value(term.coordinate) for term in constraint.terms)
     error = found - constraint.right_side.value(0.0)
     if constraint.driven and constraint.turns:

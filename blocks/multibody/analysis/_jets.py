@@ -89,8 +89,8 @@ def evaluate(term: Term, variables: Mapping[str, Jet]) -> Jet:
     match term:
         case Number(value):
             return (value, 0.0, 0.0)
-        case Variable(name, _, _):
-            return variables[name]
+        case Variable(name, index, _):
+            return variables[name if index is None else f"{name}[{index}]"]
         case Chain(operations, arguments):
             values = [evaluate(argument, variables)[0] for argument in arguments]
             pairs = zip(operations, values, values[1:], strict=False)

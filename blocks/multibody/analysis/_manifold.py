@@ -122,9 +122,9 @@ class Manifold(AbstractModel):
             e.gamma[own],
         )
 
-    def closure(self, t: float, q: Array) -> tuple[Array, Array]:
-        """Return Φ and Φ_u of joints and drivers."""
-        phi, jacobian = self.constraints(t, q)
+    def closure(self, t: float, q: Array, *, rates: bool = True) -> tuple[Array, Array]:
+        """Return Φ and Φ_u of joints and drivers; see `constraints`."""
+        phi, jacobian = self.constraints(t, q, rates=rates)
         return phi[self.base_rows :], jacobian[self.base_rows :] @ self.basis(q)
 
     def rows(self, name: str) -> slice:
@@ -277,12 +277,12 @@ def close(
     model: Manifold, t: float, q: Array, *, tolerance: float = 1e-12, iterations: int = 20
 ) -> tuple[Array, float]:
     """Return q with Φ = 0 near q by Gauss–Newton, and the error that is left."""
-    phi, jacobian = model.closure(t, q)
+    phi, jacobian = model.closure(t, q, rates=False)
     error = float(np.abs(phi).max(initial=0.0))
     for _ in range(iterations):
         if error <= tolerance or not np.isfinite(error):
             break
         q = model.move(q, -least_squares(jacobian, phi))
-        phi, jacobian = model.closure(t, q)
+        phi, jacobian = model.closure(t, q, rates=False)
         error = float(np.abs(phi).max(initial=0.0))
     return q, error

@@ -302,7 +302,7 @@ def _least_error(model: Manifold, t: float, weights: Array) -> tuple[Array, Arra
     be closed shows where a loop ends and not a little in each joint.
     """
     q = model.move(model.q0, np.zeros(model.size))
-    phi, jacobian = model.closure(t, q)
+    phi, jacobian = model.closure(t, q, rates=False)
     damping = 1e-3
     for _ in range(500):
         error = weights * phi
@@ -312,7 +312,7 @@ def _least_error(model: Manifold, t: float, weights: Array) -> tuple[Array, Arra
         normal = matrix.T @ matrix + damping * np.eye(model.size)
         step = np.asarray(np.linalg.solve(normal, matrix.T @ error), dtype=np.float64)
         trial = model.move(q, -step)
-        new_phi, new_jacobian = model.closure(t, trial)
+        new_phi, new_jacobian = model.closure(t, trial, rates=False)
         new_error = weights * new_phi
         gain = float(error @ error - new_error @ new_error)
         if gain > 0.0:

@@ -28,6 +28,7 @@ from ..system._laws import Lawlike
 from ..system._rotations import Array, quaternion_from_rotation
 from ._manifold import Manifold, close, least_squares, make_manifold, split
 from ._pose import Assembly, assemble, find_start
+from ._prescribed_friction import PrescribedFriction
 from ._sharing import share
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class _Follower:
         self.q, _ = find_start(model, 0.0)
         self.angles: dict[tuple[str, int], float] = {}
         self.driven = driven
+        self.friction = PrescribedFriction(model)
         for driver in model.system.drivers:
             if driver.joint.coordinates[driver.coordinate].kind == "angle":
                 self.angles[driver.joint.name, driver.coordinate] = driver.law.value(0.0)
@@ -184,8 +186,12 @@ class _Follower:
                     f"the drivers of `{model.system.name}` contradict each other or the joints at "
                     f"t = {t:g} s: an equation is missed by {error:.3g}. Drive fewer coordinates."
                 )
-        lam = least_squares(e.jacobian.T, e.force - e.mass @ self.u_t)
-        self.lam = share(model, lam, self.null)
+        rest = e.force - e.mass @ self.u_t
+
+        def solve(force: Array) -> Array:
+            return share(model, least_squares(e.jacobian.T, rest + force), self.null)
+
+        self.lam = self.friction.find(t, q, self.u, self.u_t, solve)
 
     def advance(self, target: float) -> None:
         """Go to another time in steps small enough to stay on the branch."""

@@ -40,7 +40,7 @@ def draw_effort(
     joint: Joint, of: Coordinate, law: AbstractLaw, frame: Snapshot, paper: Paper
 ) -> list[Stroke]:
     """Return the arrow of a force or torque on a joint coordinate."""
-    value = law.value(frame.t) if not law.variables - {"t"} else 1.0
+    value = 1.0 if law.variables - {"t"} or law.reads else law.value(frame.t)
     at = paper.at(frame.point(joint.second))
     return draw_arrow(of.kind == "length", at, joint_axis(joint, of, frame) * (value or 1.0), paper)
 

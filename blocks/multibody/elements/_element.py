@@ -7,7 +7,7 @@ and a file of the same name in C. `table` lists all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core._ports import Kind, Parameter
@@ -96,6 +96,13 @@ class AbstractElement:
         """Return its index in ``elements/table.c``."""
         return self.kernel
 
+    def laws(self) -> Iterator[tuple[str, AbstractLaw]]:
+        """Yield its laws by path."""
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if isinstance(value, AbstractLaw):
+                yield f"{self.name}.{item.name}", value
+
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
         """Return its symbol."""
         return []
@@ -167,6 +174,10 @@ class Element(AbstractElement):
         """Return a warning of results that are not to be trusted, or nothing."""
         return ""
 
+    def measure(self, at: LoadState, items: Any, what: str) -> Any:
+        """Return an output at a state, for formulas that read it; None if it is not known there."""
+        return None
+
     # -- in the reference formulations's equations
 
     def reserve(self, shapes: Shapes) -> Any:
@@ -203,11 +214,14 @@ class Constraint(AbstractElement):
     ----------------
     driven
         Whether a law of time prescribes it: `System.drivers`. Others are `System.couplings`.
+    general
+        What it is instead of such a sum: a ``"formula"`` of the terms, or ``"rolling"``.
     """
 
     __slots__ = ()
 
     driven: ClassVar[bool] = False
+    general: ClassVar[str] = ""
 
     @property
     def terms(self) -> tuple[Term, ...]:

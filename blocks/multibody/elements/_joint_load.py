@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .... import _contract as contract
 from ...core._ports import Parameter
@@ -75,7 +75,11 @@ class JointLoad(Element):
 
     def push(self, at: LoadState, items: int) -> None:
         """Add its generalized force at a state."""
-        at.push_scalar(items, self.effort.value(at.t))
+        at.push_scalar(items, self.measure(at, items, "effort"))
+
+    def measure(self, at: LoadState, items: int, what: str) -> Any:
+        """Return the effort."""
+        return at.evaluate(self.effort, t=at.t) if what == "effort" else None
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
         """Return an arrow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,19 +100,31 @@ class Spring(Element):
         length = float(np.sqrt(d @ d))
         if length == 0.0:
             return
-        v = float(d @ (at.speed(j) - at.speed(i))) / length
-        of = {"t": at.t, "l": length, "v": v}
-        tension = (
-            self.stiffness.evaluate(**of) * (length - self.free_length)
-            + self.damping.evaluate(**of) * v
-            + self.force.evaluate(**of)
-        )
-        pull = tension / length * d
+        pull = self.measure(at, items, "force") / length * d
         for n, axis in enumerate("xyz"):
             if axis not in self.components:
                 pull[n] = 0.0
         at.push(i, pull)
         at.push(j, -pull)
+
+    def measure(self, at: LoadState, items: tuple[int, int], what: str) -> Any:
+        """Return its length, rate, deflection or tension."""
+        i, j = items
+        d = at.field.value[j] - at.field.value[i]
+        length = float(np.sqrt(d @ d))
+        if what in ("length", "deflection"):
+            return length - (self.free_length if what == "deflection" else 0.0)
+        v = float(d @ (at.speed(j) - at.speed(i))) / length if length else 0.0
+        if what != "force":
+            return v if what == "rate" else None
+        of = {"t": at.t, "l": length, "v": v}
+        if length == 0.0:
+            return 0.0
+        return (
+            at.evaluate(self.stiffness, **of) * (length - self.free_length)
+            + at.evaluate(self.damping, **of) * v
+            + at.evaluate(self.force, **of)
+        )
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
         """Return a zigzag, a dashpot, or the two side by side; a wall at an end that is moved."""
@@ -178,7 +190,8 @@ class SpringMethods(Parts):
         name, first, second
             Its name and ends.
         stiffness, damping, force
-            In N/m, N s/m and N of tension: numbers, or laws of t, of the length l and its rate v.
+            In N/m, N s/m and N of tension: numbers, or laws of t, of the length l, its rate v and
+            outputs of the mechanism; see `Formula`.
         free_length
             In m.
         components

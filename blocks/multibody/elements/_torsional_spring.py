@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .... import _contract as contract
 from ...core._ports import Parameter, parameter
@@ -88,14 +88,21 @@ class TorsionalSpring(Element):
 
     def push(self, at: LoadState, items: int) -> None:
         """Add its generalized force at a state."""
+        at.push_scalar(items, self.measure(at, items, "torque"))
+
+    def measure(self, at: LoadState, items: int, what: str) -> Any:
+        """Return its angle, rate, deflection or torque."""
         q, v = at.unwrapped(items), at.rate(items)
+        if what in ("angle", "deflection"):
+            return q - (self.free_angle if what == "deflection" else 0.0)
+        if what != "torque":
+            return v if what == "rate" else None
         of = {"t": at.t, "q": q, "v": v}
-        torque = -(
-            self.stiffness.evaluate(**of) * (q - self.free_angle)
-            + self.damping.evaluate(**of) * v
-            + self.torque.evaluate(**of)
+        return -(
+            at.evaluate(self.stiffness, **of) * (q - self.free_angle)
+            + at.evaluate(self.damping, **of) * v
+            + at.evaluate(self.torque, **of)
         )
-        at.push_scalar(items, torque)
 
     def draw(self, frame: Snapshot, paper: Paper) -> list[Stroke]:
         """Return a spiral."""
@@ -131,7 +138,7 @@ class TorsionalSpringMethods(Parts):
             Its name, and the joint on which it acts.
         stiffness, damping, torque
             In N m/rad, N m s/rad and N m; a positive torque reduces the angle. Numbers, or laws of
-            t, of the angle q and its rate v.
+            t, of the angle q, its rate v and outputs of the mechanism; see `Formula`.
         free_angle
             In rad.
         coordinate

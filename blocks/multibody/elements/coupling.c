@@ -139,19 +139,18 @@ static double coupling_slope(const mb_view *m, int32_t cut, const int32_t *path)
     return sum;
 }
 
-static int coupling_pairs(const mb_view *m, int32_t cut, mb_pair *found) {
+static int32_t coupling_next_pair(const mb_view *m, int32_t cut, int32_t from, mb_pair *pair) {
     const mb_cut_state *state = &m->cut_state[cut];
-    int count = 0;
-    for (int side = 0; side < 2; side++) {
+    for (int32_t side = from; side < 2; side++) {
         const mb_side x = coupling_side_of(m, coupling_row_of(m, cut), side);
         if (x.sign != 0) continue; /* efforts along tree coordinates do not load a joint */
-        mb_pair *pair = &found[count++];
         memset(pair, 0, sizeof *pair);
         pair->i = coupling_measure_record(m, x)[MB_MEASURE_I], pair->j = coupling_measure_record(m, x)[MB_MEASURE_J];
         mb_copy(side ? state->P_j : state->P_i, pair->P);
         mb_copy(side ? state->local_j : state->local_i, coupling_is_angle(m, x) ? pair->N : pair->F);
+        return side + 1;
     }
-    return count;
+    return -1;
 }
 
 static bool coupling_turns(const mb_view *m, int32_t cut) {
@@ -216,7 +215,7 @@ const mb_coordinate_row mb_row_coupling = {.check = coupling_check_row,
                                            .place = coupling_place,
                                            .rate = coupling_rate,
                                            .slope = coupling_slope,
-                                           .pairs = coupling_pairs,
+                                           .next_pair = coupling_next_pair,
                                            .turns = coupling_turns,
                                            .start_turns = coupling_start_turns,
                                            .follow_turns = coupling_follow_turns};

@@ -22,7 +22,7 @@ static bool applied_sound(const mb_view *m, const int32_t *force, mb_fault *faul
 }
 
 /* A force or torque in world axes, and where it acts. */
-static void applied_see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P) {
+void mb_see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P) {
     const int32_t i = force[MB_FORCE_I], link = mb_link_of(m, i), axes = force[MB_FORCE_EXTRA];
     double R[9];
     for (int k = 0; k < 3; k++) value[k] = mb_coefficient(m, force[MB_FORCE_LAW] + k, t, 0.0, 0.0);
@@ -40,7 +40,7 @@ static void applied_load_force(mb_view *m, const int32_t *force, double t, const
                                double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     double value[3], P[3];
-    applied_see_load(m, force, t, value, P);
+    mb_see_load(m, force, t, value, P);
     mb_push(m, force[MB_FORCE_I], P, value, NULL);
 }
 
@@ -48,7 +48,7 @@ static void applied_load_torque(mb_view *m, const int32_t *force, double t, cons
                                 double *joint_force) {
     (void)q, (void)v, (void)joint_force;
     double value[3], P[3];
-    applied_see_load(m, force, t, value, P);
+    mb_see_load(m, force, t, value, P);
     mb_push(m, force[MB_FORCE_I], P, NULL, value);
 }
 
@@ -56,7 +56,7 @@ static double applied_force_power(const mb_view *m, const int32_t *force, double
     (void)q, (void)v;
     double value[3], P[3], V[3];
     if (mb_link_of(m, force[MB_FORCE_I]) < 0) return 0.0;
-    applied_see_load(m, force, t, value, P);
+    mb_see_load(m, force, t, value, P);
     mb_marker_velocity(m, force[MB_FORCE_I], P, V);
     return mb_dot(value, V);
 }
@@ -66,7 +66,7 @@ static double applied_torque_power(const mb_view *m, const int32_t *force, doubl
     const int32_t link = mb_link_of(m, force[MB_FORCE_I]);
     double value[3], P[3];
     if (link < 0) return 0.0;
-    applied_see_load(m, force, t, value, P);
+    mb_see_load(m, force, t, value, P);
     return mb_dot(value, m->link[link].w);
 }
 
@@ -79,7 +79,7 @@ static int applied_show(mb_view *m, const int32_t *force, double t, const double
                         double *y) {
     (void)q, (void)v, (void)what;
     double P[3];
-    applied_see_load(m, force, t, y, P);
+    mb_see_load(m, force, t, y, P);
     return BL_OK;
 }
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..elements.formula._reader import OutputReader
 from ..system._bodies import Marker
+from ..system._laws import AbstractLaw
 from ..system._rotations import Array
 from ._shapes import Field, Scalars, Shapes
 
@@ -43,6 +45,12 @@ class LoadState:
     total: Array
     shapes: Shapes
     turns: dict[int, float]
+    reader: OutputReader
+
+    def evaluate(self, law: AbstractLaw, **values: float) -> float:
+        """Return the value of a law here, where its variables have `values`."""
+        known = {read.text: self.reader.read(self, read) for read in law.reads}
+        return law.evaluate(**values, **known)
 
     def body(self, marker: Marker) -> int:
         """Return the number of a marker's body among those of `rotations`."""
@@ -99,10 +107,12 @@ class Loads:
         self.shapes = shapes
         self._turns: dict[int, float] = {}
         self._items: dict[str, Any] = {e.name: e.reserve(shapes) for e in self.elements}
+        self._reader = OutputReader(system, shapes, self._items)
 
     def reset(self) -> None:
         """Forget the turns that angles have made."""
         self._turns.clear()
+        self._reader.reset()
 
     def add(
         self,
@@ -117,7 +127,8 @@ class Loads:
     ) -> None:
         """Add Q of all elements: to `force` by body, to `total` over all coordinates."""
         at = LoadState(
-            t, field, scalars, spins, rotations, rates, force, total, self.shapes, self._turns
-        )
+            t, field, scalars, spins, rotations, rates, force, total, self.shapes, self._turns,
+            self._reader,
+        )  # fmt: skip
         for element in self.elements:
             element.push(at, self._items[element.name])

@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ..elements._function_constraint import FunctionConstraint
+from ..elements._rolling import RollingRow
 from ..system._laws import AbstractLaw
 from ..system._rotations import Array
 from ._loads import Loads
+from ._rolling import RollingEquation
 from ._shapes import Field, Scalars, Shapes
 
 if TYPE_CHECKING:
@@ -129,11 +132,15 @@ class AbstractModel(ABC):
             self.joint_rows[joint.name] = slice(start, len(self.row_names))
         self._laws: list[AbstractLaw] = []
         sums: list[tuple[int, list[tuple[int, float, float]]]] = []
+        formulas: list[tuple[int, FunctionConstraint, list[tuple[int, float]]]] = []
         for item in system.constraints:
             terms = [
                 (self.shapes.coordinate(term.joint, term.coordinate), term) for term in item.terms
             ]
-            if len(terms) > 1:
+            if isinstance(item, FunctionConstraint):
+                places = [(n, term.joint.given_value(term.coordinate)) for n, term in terms]
+                formulas.append((len(self._row_scalars), item, places))
+            elif len(terms) > 1:
                 given = [
                     (n, term.factor, term.joint.given_value(term.coordinate)) for n, term in terms
                 ]
@@ -145,6 +152,11 @@ class AbstractModel(ABC):
         self.m = len(self.row_names)
         self._constants = np.array(constants)
         self.loads = Loads(system, self.shapes)
+        rolls = [item for item in system.constraints if isinstance(item, RollingRow)]
+        self._rolls = [
+            (self.joint_rows[item.name].start - self.base_rows, RollingEquation(item, self.shapes))
+            for item in rolls
+        ]
         self.shapes.close()
         self._angular = np.array(self._row_scalars, dtype=int) < 0
         self._rows = np.array([self.shapes.scalar(k) for k in self._row_scalars], dtype=int)
@@ -153,7 +165,13 @@ class AbstractModel(ABC):
             (row, [(self.shapes.scalar(n), factor, n < 0, value) for n, factor, value in terms])
             for row, terms in sums
         ]
-        self._angular[[row for row, _ in self._sums]] = False
+        # Rows by formula: the formula, and of each coordinate the same but the factor.
+        self._formulas = [
+            (row, item, [(self.shapes.scalar(n), n < 0, value) for n, value in places])
+            for row, item, places in formulas
+        ]
+        own = [row for row, _ in self._sums] + [row for row, _, _ in self._formulas]
+        self._angular[own] = False
         self._angles: dict[int, float] = {}
         self._gravity = self._gravity_force()
         self.q0, self.v0 = self._start()
@@ -230,6 +248,8 @@ class AbstractModel(ABC):
                 * (self._unwrapped(n, value, scalars.value[n]) if turns else scalars.value[n])
                 for n, factor, turns, value in terms
             )
+        for row, item, places in self._formulas:
+            phi[row] = item.value(self._values(places, scalars), t)
         for k, law in enumerate(self._laws, len(self._rows) - len(self._laws)):
             phi[k] -= law.value(t)
         turn = self._angular
@@ -243,19 +263,40 @@ class AbstractModel(ABC):
         self._angles[scalar] = found
         return found
 
-    def _of_rows(self, of: Array) -> Array:
+    def _values(self, places: list[tuple[int, bool, float]], scalars: Scalars) -> list[float]:
+        """Return the coordinates of a formula, angles over all turns."""
+        return [
+            self._unwrapped(n, given, scalars.value[n]) if turns else float(scalars.value[n])
+            for n, turns, given in places
+        ]
+
+    def _gradients(self, t: float, scalars: Scalars) -> list[tuple[list[float], float]]:
+        """Return the derivatives of each formula by its coordinates and by time."""
+        return [
+            item.gradient(self._values(places, scalars), t) for _, item, places in self._formulas
+        ]
+
+    def _of_rows(self, of: Array, gradients: list[tuple[list[float], float]]) -> Array:
         """Return the values of scalars for the rows that use them."""
         found: Array = of[self._rows]
         for row, terms in self._sums:
             found[row] = sum(factor * of[n] for n, factor, _, _ in terms)
+        for (row, _, places), (slopes, _) in zip(self._formulas, gradients, strict=True):
+            found[row] = sum(slope * of[n] for (n, *_), slope in zip(places, slopes, strict=True))
         return found
 
-    def constraints(self, t: float, q: Array) -> tuple[Array, Array]:
-        """Return Φ and Φ_q."""
-        scalars = self._scalars(t, q, np.zeros(self.n))
+    def constraints(self, t: float, q: Array, *, rates: bool = True) -> tuple[Array, Array]:
+        """Return Φ and Φ_q; `rates=False` leaves out the rows of Φ_q that bind velocities alone."""
+        field = self._field(t, q, np.zeros(self.n))
+        scalars = self.shapes.combine(field, np.zeros(self.n))
         base, base_jacobian, _ = self._base(q, np.zeros(self.n))
         phi = self._residual(t, scalars)
-        jacobian = self._of_rows(scalars.jacobian)
+        jacobian = self._of_rows(scalars.jacobian, self._gradients(t, scalars))
+        for row, rolling in self._rolls:
+            found = rolling.evaluate(self.shapes, field, np.zeros(self.n), self.spins(q))
+            phi[row], jacobian[row] = found.phi, found.jacobian
+            if rolling.item.binds_rates and not rates:
+                jacobian[row] = 0.0
         return np.concatenate([base, phi]), np.concatenate([base_jacobian, jacobian])
 
     def evaluate(self, t: float, q: Array, v: Array, *, loads: bool = True) -> Equations:
@@ -263,14 +304,27 @@ class AbstractModel(ABC):
         field = self._field(t, q, v)
         scalars = self.shapes.combine(field, v)
         phi = self._residual(t, scalars)
-        partial = self._of_rows(scalars.partial)
-        gamma = -self._of_rows(scalars.rest)
+        gradients = self._gradients(t, scalars)
+        partial = self._of_rows(scalars.partial, gradients)
+        gamma = -self._of_rows(scalars.rest, gradients)
+        for (row, item, places), (_, by_time) in zip(self._formulas, gradients, strict=True):
+            partial[row] += by_time
+            jets = [
+                (value, float(scalars.rate[n]), float(scalars.rest[n]))
+                for value, (n, *_) in zip(self._values(places, scalars), places, strict=True)
+            ]
+            gamma[row] = -item.jet(jets, (t, 1.0, 0.0))[2]
         for k, law in enumerate(self._laws, len(self._rows) - len(self._laws)):
             _, rate, acceleration = law.jet(t)
             partial[k] -= rate
             gamma[k] += acceleration
         base, base_jacobian, base_gamma = self._base(q, v)
-        jacobian = np.concatenate([base_jacobian, self._of_rows(scalars.jacobian)])
+        of_rows = self._of_rows(scalars.jacobian, gradients)
+        for row, rolling in self._rolls:
+            found = rolling.evaluate(self.shapes, field, v, self.spins(q))
+            phi[row], of_rows[row] = found.phi, found.jacobian
+            partial[row], gamma[row] = found.partial, -found.rest
+        jacobian = np.concatenate([base_jacobian, of_rows])
         phi_t = np.concatenate([np.zeros(base.size), partial])
         applied = self._applied(t, q, v, field, scalars) if loads else np.zeros(self.n)
         force = self._gravity + applied

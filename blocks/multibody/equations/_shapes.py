@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..joints._joint import Coordinate, Joint, Row
-from ..system._bodies import Marker
+from ..system._bodies import Body, Marker
 from ..system._rotations import Array
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ class Shapes:
         if marker.motion and not known:
             self.moving.append((item, marker))
         return item
+
+    def origin(self, body: Body) -> int:
+        """Return the item of the origin of a body's frame."""
+        return self._item(("origin", body.name), body.index, -body.com, 1.0)
 
     def marker(self, path: str) -> int:
         """Return the item of ``body.marker``."""

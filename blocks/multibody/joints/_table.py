@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._base_constraints import BaseConstraintMethods
 from ._cylindrical import CYLINDRICAL, CylindricalMethods
 from ._distance import DISTANCE, DistanceMethods
 from ._fixed import FIXED, FixedMethods
@@ -35,6 +36,7 @@ PLANAR = {kind.name: kind.planar for kind in KINDS if isinstance(kind.planar, Jo
 class JointMethods(
     StiffnessMethods,
     DistanceMethods,
+    BaseConstraintMethods,
     InPlaneMethods,
     GuideMethods,
     PlanarMethods,

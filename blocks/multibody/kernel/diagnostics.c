@@ -31,17 +31,19 @@ typedef struct {
 static double gap_size(mb_gap gap) { return fmax(gap.length, gap.angle); }
 
 /* Cut where it is too long, but not inside a character of UTF-8. */
-void mb_joint_name(const mb_view *m, int32_t number, char *out) {
+void mb_text(const mb_view *m, int32_t number, char *out, int size) {
     const int32_t *letter = m->names;
     for (; number > 0; letter++) number -= *letter == 0;
     int n = 0;
-    for (; *letter != 0 && n < MB_NAME_SIZE - 1; letter++) out[n++] = (char)(unsigned char)*letter;
+    for (; *letter != 0 && n < size - 1; letter++) out[n++] = (char)(unsigned char)*letter;
     if (*letter != 0) {
         while (n > 0 && ((unsigned char)out[n - 1] & 0xC0) == 0x80) n--;
         if (n > 0 && ((unsigned char)out[n - 1] & 0x80)) n--;
     }
     out[n] = '\0';
 }
+
+void mb_joint_name(const mb_view *m, int32_t number, char *out) { mb_text(m, number, out, MB_NAME_SIZE); }
 
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted) {
     int64_t found = 0;
@@ -169,6 +171,7 @@ static void log_singular(const bl_block *b, double size) {
 void mb_close_best(mb_view *m, double t, double *q, const double *v) {
     double *start = m->saved_state, *full = m->saved_state + m->nq, *part = full + m->nv, *weights = m->lambda,
            fraction = 1.0;
+    m->places_only = m->roll_count > 0;
     for (int iteration = 0; iteration < MB_SEARCH_LIMIT; iteration++) {
         mb_kinematics(m, t, q, v);
         if (!mb_refactor(m)) return;
@@ -230,6 +233,14 @@ int mb_fail_element(const bl_block *b, const mb_view *m, int32_t number, const m
     char name[MB_NAME_SIZE];
     force_name(m, number, name);
     bl_log(b, "parameter `%s%s` of `%s`", fault->name, fault->part, name);
+    log_fault(b, fault);
+    return bl_log_error(b, ".");
+}
+
+int mb_fail_row(const bl_block *b, const mb_view *m, int32_t cut, const mb_fault *fault) {
+    char name[MB_NAME_SIZE];
+    mb_joint_name(m, m->link_count + cut, name);
+    bl_log(b, "%s of `%s`", fault->name, name);
     log_fault(b, fault);
     return bl_log_error(b, ".");
 }
@@ -329,9 +340,14 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
     char name[MB_NAME_SIZE], joint[MB_NAME_SIZE];
     const int32_t *joint_friction = m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
     int32_t force = 0;
-    while (!is_joint_friction(mb_force_record(m, force), number)) force++;
+    while (force + 1 < m->head[MB_FORCES] && !is_joint_friction(mb_force_record(m, force), number)) force++;
     force_name(m, force, name);
     mb_joint_name(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint);
+    if (m->friction.strength[number] < 0.0)
+        return bl_log_error(b,
+                            "the coefficient of friction `%s` in joint `%s` is %.4g at t = %.9g s: it must not be "
+                            "negative. Give it a law that is not below 0 wherever the mechanism can move.",
+                            name, joint, m->friction.strength[number] / m->friction.load[number], t);
     return bl_log_error(
         b,
         "friction `%s` in joint `%s`, coefficient %.4g, and the reactions that it causes have no end at t = %.9g s: "
@@ -339,7 +355,10 @@ int mb_fail_joint_friction(const bl_block *b, const mb_view *m, int32_t number, 
         " makes the other grow. The joint locks itself, or there are several solutions, and the rigid-body model does "
         "not determine which."
         " Take a smaller coefficient, a longer bearing or guide, or a smaller angle between load and motion.",
-        name, joint, m->p[joint_friction[MB_JOINT_FRICTION_P]], t);
+        name, joint,
+        joint_friction[MB_JOINT_FRICTION_LAW] < 0 ? m->p[joint_friction[MB_JOINT_FRICTION_P]]
+                                                  : m->friction.strength[number] / m->friction.load[number],
+        t);
 }
 
 /* With friction from reactions: joints that can neither stick nor slide. */
@@ -370,6 +389,7 @@ int mb_fail_stiction(const bl_block *b, const mb_view *m, int32_t number, double
 }
 
 int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
+    if (mb_has_formula_fault(m)) return mb_fail_formula(b, m);
     if (m->filmless_bearing >= 0) return mb_fail_bearing(b, m, m->filmless_bearing, t);
     if (m->diverging_friction >= 0) return mb_fail_joint_friction(b, m, m->diverging_friction, t);
     if (m->ambiguous_friction >= 0) return mb_fail_stiction(b, m, m->ambiguous_friction, t);
@@ -382,12 +402,35 @@ int mb_fail_factor(bl_block *b, const mb_view *m, double t) {
                             " Take less friction, a driver less, or a compliant contact such as HuntCrossley.",
                             name, t);
     }
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const int32_t row = m->cuts[c * MB_CUT_FIELDS + MB_CUT_ROW];
+        if (m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE] != MB_ROW_FORMULA ||
+            (isfinite(m->phi[row]) && isfinite(m->bias[row])))
+            continue;
+        mb_joint_name(m, m->link_count + c, name);
+        return bl_log_error(
+            b,
+            "the formula of `%s` has no finite value or derivative at t = %.9g s: the motion leads out of its range.",
+            name, t);
+    }
     return bl_log_error(
         b, "its equations have no solution at t = %.9g s: a speed moves no mass, or a value is not finite.", t);
 }
 
+/* Of a closure that stays open the most, whether what it asks for may be out of reach. */
+static void log_out_of_reach(const bl_block *b, const mb_view *m, const mb_named_gap *worst) {
+    const int32_t cut = worst->joint - m->link_count;
+    if (!mb_in_range(cut, 0, m->cut_count) || !(gap_size(worst->gap) > 0.0)) return;
+    const int32_t type = m->rows[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW] * MB_ROW_FIELDS + MB_ROW_TYPE];
+    if (!mb_is_driver(type) && type != MB_ROW_FORMULA) return;
+    char name[MB_NAME_SIZE];
+    mb_joint_name(m, worst->joint, name);
+    bl_log(b, ". What `%s` asks for may be out of reach from here on", name);
+}
+
 /* Requires the state before the projection in m->saved_state. */
 int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
+    if (mb_has_formula_fault(m)) return mb_fail_formula(b, m);
     mb_named_gap before[MB_NAMED_GAPS], after[MB_NAMED_GAPS];
     mb_kinematics(m, t, m->saved_state, m->saved_state + m->nq);
     find_open(m, m->phi, before);
@@ -412,11 +455,13 @@ int mb_fail_step(bl_block *b, mb_view *m, double t, double h, const double *q, c
             log_singular(b, lever(m, liveliness(m, step), m->phi));
         }
     }
+    log_out_of_reach(b, m, after);
     return bl_log_error(b, ". Take a smaller step or more substeps, or dimensions farther from a singular position.");
 }
 
 int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *q, const double *v) {
     const double *flags = m->implicit.flags;
+    if (mb_has_formula_fault(m)) return mb_fail_formula(b, m);
     if (m->filmless_bearing >= 0) return mb_fail_bearing(b, m, m->filmless_bearing, t + h);
     if (m->diverging_friction >= 0) return mb_fail_joint_friction(b, m, m->diverging_friction, t + h);
     bl_log(b,
@@ -430,6 +475,7 @@ int mb_fail_implicit(bl_block *b, mb_view *m, double t, double h, const double *
     if (m->row_count > 0 && isfinite(gap_size(open[0].gap)) && gap_size(open[0].gap) > 1e-10) {
         bl_log(b, "; ");
         log_joints(b, m, open, "stays open by", "");
+        log_out_of_reach(b, m, open);
     }
     return bl_log_error(
         b, ". Take a smaller step or more substeps, and look for a force that jumps or a singular position.");
@@ -658,6 +704,7 @@ static void diagnose_shared(bl_block *b, const mb_view *m) {
 void mb_diagnose_run(bl_block *b, mb_view *m) {
     diagnose_paradoxes(b, m);
     diagnose_turned(b, m);
+    mb_diagnose_angles(b, m);
     diagnose_jumps(b, m);
     diagnose_shared(b, m);
     diagnose_unconverged(b, m);

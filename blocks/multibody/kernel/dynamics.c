@@ -98,6 +98,7 @@ int mb_accelerations(mb_view *m, double t, const double *q, const double *v) {
     }
     memset(m->force, 0, (size_t)m->nv * sizeof(double));
     memset(m->friction.load, 0, (size_t)m->head[MB_JOINT_FRICTIONS] * sizeof(double));
+    memset(m->friction.strength, 0, (size_t)m->head[MB_JOINT_FRICTIONS] * sizeof(double));
     if (m->stick.count > 0) memset(m->stick.effort, 0, (size_t)m->stick.count * sizeof(double));
     mb_add_loads(m, t, q, v, m->force);
     if (m->filmless_bearing >= 0) return 0;
@@ -243,12 +244,11 @@ static bool closes_for_its_size(const mb_view *m) {
     return true;
 }
 
-/* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
-int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
-    if (m->row_count == 0) return 1;
+/* At most `limit` steps; false if K has no factors. */
+static bool close_positions(mb_view *m, double t, double *q, int limit) {
     const double goal = 1e-13, rounding = 1.5e-16;
     mb_update_positions(m, t, q);
-    if (!mb_refactor(m)) return 0;
+    if (!mb_refactor(m)) return false;
     /* One step is taken for any error but rounding: near a singular position the remaining gap grows as 1 / distance, and so does the
        amplification of rounding errors by a step. */
     double open = mb_openness(m);
@@ -258,10 +258,21 @@ int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
         mb_move(m, q, m->residual);
         mb_update_positions(m, t, q);
         open = mb_openness(m);
-        if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return 0;
+        if (open > goal && open > 1e-3 * before && !mb_refactor(m)) return false;
     }
+    return true;
+}
+
+/* Puts q and v back on the constraints, at most `limit` position steps. Returns whether the positions close. */
+int mb_project(mb_view *m, double t, double *q, double *v, int limit) {
+    if (m->row_count == 0) return 1;
+    m->places_only = m->roll_count > 0;
+    const bool factored = close_positions(m, t, q, limit);
+    m->places_only = false; /* for further steps, too, where this one fails */
+    if (!factored) return 0;
     const double closure = mb_largest(m->phi, m->row_count);
     m->status[MB_STATUS_CLOSURE] = closure;
+    if (m->roll_count > 0 && !mb_refactor(m)) return 0;
     update_velocities(m, t, v);
     if (!project_velocities(m, v) && limit >= MB_INIT_LIMIT && above_rounding(m, m->phi_rate, v))
         search_multipliers(m, m->phi_rate, v);

@@ -18,12 +18,19 @@ bool mb_law_check(const bl_block *b, const int32_t *law, int64_t *words_used) {
             return n >= 2 && p + 5 * n - 3 <= b->p_count && law[MB_LAW_OF] >= MB_OF_TIME &&
                    law[MB_LAW_OF] <= MB_OF_RATE;
         case MB_LAW_FORMULA: {
-            static const int32_t own[1] = {2}, result[1] = {1};
-            const bl_formula_reach reach = {.u_width = own, .y_width = result, .u_count = 1, .y_count = 1};
+            static const int32_t result[1] = {1};
+            const int32_t own[2] = {2, b->i[MB_SIGNALS]};
+            const bl_formula_reach reach = {
+                .u_width = own, .y_width = result, .u_count = 2, .y_count = 1, .p_count = b->p_count};
             if (p != *words_used || n < 1 || p + n > words) return false;
             *words_used += n;
             return bl_formula_check(b->i + b->i[MB_AT_WORDS] + p, n, &reach) != 0;
         }
+        case MB_LAW_FUNCTION:
+        case MB_LAW_CURVE:
+            if (p != *words_used || n < 1 || p + n > words) return false;
+            *words_used += n;
+            return mb_function_check(b, law);
         default: return false;
     }
 }
@@ -156,15 +163,18 @@ double mb_law(const mb_view *m, int32_t law, double t, double *rate, double *sec
         case MB_LAW_INPUT: value = input_law(m, record, t, rate, second); break;
         case MB_LAW_TABLE: value = table_law(m, law, t, rate, second); break;
         case MB_LAW_FORMULA: {
-            const double none[2] = {0.0, 0.0}, *const own[1] = {none};
+            const double none[2] = {0.0, 0.0}, *const own[2] = {none, mb_see_signals(m, t)};
             const bl_modes modes = law_modes(m, law);
             double jet[3];
-            bl_formula_jet(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, &modes, jet);
+            bl_formula_jet(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, m->p, &modes, jet);
+            mb_note_formula(m, law, t, jet[0]);
             *rate = jet[1];
             *second = jet[2];
             value = jet[0];
             break;
         }
+        case MB_LAW_FUNCTION:
+        case MB_LAW_CURVE: value = 0.0; break;
         default: value = p[0];
     }
     return record[MB_LAW_SHIFT] ? value + quarter : value;
@@ -182,14 +192,21 @@ double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double 
             return table_law(m, law, at, &rate, &second);
         }
         case MB_LAW_FORMULA: {
-            const double values[2] = {x, v}, *const own[1] = {values};
+            const double values[2] = {x, v}, *const own[2] = {values, mb_see_signals(m, t)};
             double result = 0.0, *const out[1] = {&result};
             const bl_modes modes = law_modes(m, law);
-            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, NULL, out, &modes);
+            bl_formula_run(m->words + record[MB_LAW_P], record[MB_LAW_N], t, own, m->p, out, &modes);
+            mb_note_formula(m, law, t, result);
             return result;
         }
         default: return mb_law(m, law, t, &rate, &second);
     }
+}
+
+double mb_unlocated_coefficient(const mb_view *m, int32_t law, double t, double x, double v) {
+    mb_view own = *m;
+    own.modes = (bl_modes){0};
+    return mb_coefficient(&own, law, t, x, v);
 }
 
 double mb_law_next(const mb_view *m, int32_t law, double t) {

@@ -88,6 +88,13 @@ void mb_start_turns(const mb_view *m, double t, double *q) {
         for (int side = 0; row[MB_ROW_TYPE] == MB_ROW_COUPLING && side < 2; side++)
             if (row[MB_ROW_A + side] != 0)
                 start_turn(row[MB_ROW_A + side], &q[m->links[row[MB_ROW_I + side] * MB_LINK_FIELDS + MB_LINK_Q]]);
+        if (row[MB_ROW_TYPE] != MB_ROW_FORMULA) continue;
+        const int32_t *law = m->laws + row[MB_ROW_VALUE] * MB_LAW_FIELDS;
+        for (int32_t n = 0; n < law[MB_LAW_OF]; n++) {
+            const int32_t *term = m->words + law[MB_LAW_P] + n * MB_TERM_FIELDS;
+            if (term[MB_TERM_SIGN] != 0)
+                start_turn(term[MB_TERM_SIGN], &q[m->links[term[MB_TERM_PLACE] * MB_LINK_FIELDS + MB_LINK_Q]]);
+        }
     }
     for (int32_t c = 0; c < m->cut_count; c++) {
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
@@ -139,6 +146,7 @@ void mb_add_loads(mb_view *m, double t, const double *q, const double *v, double
 /* The links' F and N are set aside while the load of the element alone is in them. */
 double mb_pushed_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     double power = 0.0, *kept = m->power_work, *joint_force = m->power_work + 6 * m->link_count;
+    (void)mb_see_signals(m, t); /* which may need this work space for the power of another element */
     for (int32_t l = 0; l < m->link_count; l++) {
         mb_link_state *s = &m->link[l];
         mb_copy(s->F, kept + 6 * l);

@@ -59,6 +59,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->motion_laws = b->i + head[MB_AT_MOTION_LAWS];
     m->keeps = b->i + head[MB_AT_KEEPS];
     m->keep_count = head[MB_KEEPS];
+    m->signals.records = b->i + head[MB_AT_SIGNALS];
+    m->signals.count = head[MB_SIGNALS];
     m->p = b->p;
     m->u = b->u;
     m->u1 = b->u1;
@@ -73,10 +75,14 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->modes = b->modes;
     m->filmless_bearing = m->jammed_contact = m->diverging_friction = m->ambiguous_friction = -1;
     m->solved = false;
+    m->shown_force = NULL;
     m->rigid_count = 0;
     while (2 * m->rigid_count < m->row_count &&
            m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
         m->rigid_count++;
+    m->roll_count = 0;
+    for (int32_t k = 0; k < m->row_count; k++) m->roll_count += mb_binds_rates(m->rows + k * MB_ROW_FIELDS);
+    m->places_only = false;
     m->element_types = 0;
     for (int32_t n = 0; n < head[MB_FORCES]; n++)
         m->element_types |= mb_type_bit(m->forces[n * MB_FORCE_FIELDS + MB_FORCE_TYPE]);
@@ -150,6 +156,10 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->row_state = (mb_row_state *)(void *)take(w, scratch, rows * (int64_t)(sizeof(mb_row_state) / sizeof(double)));
     m->cut_state =
         (mb_cut_state *)(void *)take(w, scratch, m->cut_count * (int64_t)(sizeof(mb_cut_state) / sizeof(double)));
+    const int64_t terms = rows > 0 && head[MB_WORDS] > 0 ? head[MB_WORDS] / MB_TERM_LEAST + 1 : 0;
+    m->term_state =
+        (mb_term_state *)(void *)take(w, scratch, terms * (int64_t)(sizeof(mb_term_state) / sizeof(double)));
+    m->term_jets = take(w, scratch, 3 * terms);
     m->phi = take(w, scratch, rows);
     m->phi_rate = take(w, scratch, rows);
     m->bias = take(w, scratch, rows);
@@ -173,6 +183,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     const int64_t joint_frictions = head[MB_JOINT_FRICTIONS];
     mb_joint_friction *r = &m->friction;
     r->load = take(w, scratch, joint_frictions);
+    r->strength = take(w, scratch, joint_frictions);
+    r->slip = take(w, scratch, joint_frictions);
     r->slide = take(w, scratch, joint_frictions);
     r->turn = take(w, scratch, joint_frictions);
     r->base = take(w, scratch, MB_JOINT_FRICTION_PARTS * joint_frictions);
@@ -211,6 +223,10 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
             stick->pivots = (int32_t *)(void *)take(w, scratch, stictions);
         }
     }
+    m->angles_count = 0;
+    for (int32_t k = 0; k < head[MB_OUTPUTS]; k++)
+        m->angles_count += m->outputs[k * MB_OUT_FIELDS + MB_OUT_TYPE] == MB_OUT_ANGLES;
+    m->angles = take(z, memory, (int64_t)m->angles_count * MB_ANGLES_MEMORY);
     const int64_t joints = head[MB_JOINTS], shares = joints > 0;
     m->shared = take(z, memory, shares * MB_SHARED_SIZE);
     m->motion_memory = take(z, memory, 3 * (int64_t)head[MB_MOTION_LAWS]);
@@ -252,6 +268,15 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     first->scale = take(w, scratch, keeps);
     first->order = take(w, scratch, keeps);
     first->decided = take(w, scratch, keeps);
+    mb_signals *signals = &m->signals;
+    signals->value = take(w, scratch, signals->count);
+    signals->state = take(w, scratch, MB_SEEN_SIZE);
+    signals->q = take(w, scratch, signals->count > 0 ? nq : 0);
+    signals->v = take(w, scratch, signals->count > 0 ? nv : 0);
+    const bool keeps_faults = head[MB_WORDS] > 0 && !head[MB_INTERNAL];
+    signals->fault = take(z, memory, keeps_faults ? 3 : 0);
+    signals->text = (char *)(void *)take(w, scratch, MB_MESSAGE_SIZE / (int64_t)sizeof(double));
+    signals->signs = take(z, memory, mb_has_body_coordinates(m) ? m->body_count : 0);
     if (z) {
         m->gravity[0] = b->p[head[MB_GRAVITY]];
         m->gravity[1] = b->p[head[MB_GRAVITY] + 1];
@@ -259,10 +284,11 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     }
 }
 
-static void open_view(const bl_block *b, mb_view *m) {
+void mb_open_view(const bl_block *b, mb_view *m) {
     int64_t memory, scratch;
     mb_open(b, m, &memory, &scratch);
     mb_rigid_load(m);
+    mb_open_signals(m);
     if (m->modes.mode) {
         m->force_modes = m->law_modes + m->head[MB_LAWS] + 1;
         (void)mb_number_modes(m, m->law_modes, m->force_modes);
@@ -273,11 +299,10 @@ static bool fits_table(const bl_block *b, int32_t at, int64_t count, int64_t fie
     return at >= MB_HEAD && count >= 0 && count < 1 << 24 && (int64_t)at + count * fields <= b->i_count;
 }
 
-/* Validates every integer, so that no later access is out of bounds. */
-static int multibody_check(const bl_block *b) {
+int mb_check(const bl_block *b) {
     if (b->i_count < MB_HEAD) return 0;
     const int32_t *head = b->i;
-    for (int k = MB_LINKS; k <= MB_KEEPS; k++)
+    for (int k = MB_LINKS; k <= MB_SIGNALS; k++)
         if (head[k] < 0 || head[k] > 1 << 22) return 0;
     const int64_t links = head[MB_LINKS], nq = head[MB_NQ], nv = head[MB_NV], bodies = head[MB_BODIES],
                   markers = head[MB_MARKERS], rows = head[MB_ROWS], cuts = head[MB_CUTS], paths = head[MB_PATHS],
@@ -309,7 +334,8 @@ static int multibody_check(const bl_block *b) {
         !fits_table(b, head[MB_AT_JOINT_FRICTIONS], joint_frictions, MB_JOINT_FRICTION_FIELDS) ||
         !fits_table(b, head[MB_AT_JOINTS], head[MB_JOINTS], MB_JOINT_FIELDS) ||
         !fits_table(b, head[MB_AT_MOTION_LAWS], head[MB_MOTION_LAWS], 1) ||
-        !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS))
+        !fits_table(b, head[MB_AT_KEEPS], keeps, MB_KEEP_FIELDS) ||
+        !fits_table(b, head[MB_AT_SIGNALS], head[MB_SIGNALS], MB_SIGNAL_FIELDS))
         return 0;
     mb_tally tally = {0};
     for (int64_t k = 0; k < forces; k++) {
@@ -317,7 +343,8 @@ static int multibody_check(const bl_block *b) {
         if (!mb_in_range(type, 0, MB_FORCE_TYPES)) return 0;
     }
     if (!mb_names_check(b->i + head[MB_AT_NAMES], head[MB_NAMES],
-                        links + cuts + forces + bodies + head[MB_MOTION_LAWS] + keeps))
+                        links + cuts + forces + bodies + head[MB_MOTION_LAWS] + keeps + mb_count_formulas(b) +
+                            head[MB_SIGNALS]))
         return 0;
 
     const bool sticks = count_stictions(b->i + head[MB_AT_FORCES], (int32_t)forces) > 0;
@@ -355,7 +382,7 @@ static int multibody_check(const bl_block *b) {
     for (int64_t k = 0; k < markers; k++) {
         const int32_t *marker = b->i + head[MB_AT_MARKERS] + k * MB_MARKER_FIELDS;
         if (!mb_in_range(marker[MB_MARKER_LINK], -1, links) ||
-            !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - size + 1) ||
+            !mb_in_range(marker[MB_MARKER_PLACE], 0, (int64_t)b->p_count - (planar ? 3 : 6) + 1) ||
             !mb_in_range(marker[MB_MARKER_FRAME], 0, (int64_t)b->p_count - 3))
             return 0;
         for (int f = MB_MARKER_LAW_X; f <= MB_MARKER_LAW_Z; f++)
@@ -400,7 +427,7 @@ static int multibody_check(const bl_block *b) {
             cut[MB_CUT_PAIR] < 0 || cut[MB_CUT_PAIR] + n * (n + 1) / 2 > pairs || cut[MB_CUT_J] < 0 ||
             cut[MB_CUT_J] + n * cut[MB_CUT_ROWS] > head[MB_JACOBIAN])
             return 0;
-        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a driver or coupling has a separate closure */
+        for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) { /* a row of coordinates has a separate closure */
             const int32_t type = b->i[head[MB_AT_ROWS] + (row_used + r) * MB_ROW_FIELDS + MB_ROW_TYPE];
             if ((mb_is_driver(type) || mb_coordinate_rows[type]) && cut[MB_CUT_ROWS] != 1) return 0;
         }
@@ -445,6 +472,7 @@ static int multibody_check(const bl_block *b) {
             !mb_in_range(keep[MB_KEEP_V], 0, nv) || !mb_in_range(keep[MB_KEEP_P], 0, b->p_count))
             return 0;
     }
+    if (!mb_signals_check(b)) return 0;
     if (b->y_count != outputs || tally.contacts != head[MB_CONTACTS] || !mb_rigid_check(b)) return 0;
     for (int64_t k = 0; k < outputs; k++) {
         const int32_t *out = b->i + head[MB_AT_OUTPUTS] + k * MB_OUT_FIELDS;
@@ -452,6 +480,12 @@ static int multibody_check(const bl_block *b) {
         if (!mb_in_range(type, 0, MB_OUT_TYPES)) return 0;
         const int vector =
             type <= MB_OUT_ANGULAR_ACCELERATION || type == MB_OUT_REACTION_FORCE || type == MB_OUT_REACTION_TORQUE;
+        if (type == MB_OUT_ANGLES) {
+            if (!mb_in_range(out[MB_OUT_INDEX], 0, markers) || !mb_sequence_check(out[MB_OUT_AXIS]) ||
+                b->y_width[k] != 3)
+                return 0;
+            continue;
+        }
         if (type >= MB_OUT_ELEMENT && type <= MB_OUT_ELEMENT_ENERGY) {
             if (!mb_in_range(out[MB_OUT_INDEX], 0, forces)) return 0;
             const int32_t *force = b->i + head[MB_AT_FORCES] + out[MB_OUT_INDEX] * MB_FORCE_FIELDS;
@@ -471,7 +505,9 @@ static int multibody_check(const bl_block *b) {
         }
         if (b->y_width[k] != (type == MB_OUT_QUATERNION ? 4 : vector ? 3 : 1)) return 0;
         const bool coordinate = type >= MB_OUT_COORDINATE && type <= MB_OUT_JOINT_ACCELERATION;
-        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION                                 ? markers
+        const bool of_body = type == MB_OUT_BODY_COORDINATE || type == MB_OUT_BODY_RATE;
+        if (of_body && !mb_in_range(out[MB_OUT_AXIS], 0, MB_BODY_COORDINATES)) return 0;
+        const int64_t end = type <= MB_OUT_ANGULAR_ACCELERATION || of_body                      ? markers
                             : coordinate && out[MB_OUT_AXIS] == 0                               ? measures
                             : type == MB_OUT_COORDINATE                                         ? nq
                             : type == MB_OUT_SPEED || type == MB_OUT_JOINT_ACCELERATION         ? nv
@@ -481,7 +517,7 @@ static int multibody_check(const bl_block *b) {
                                                                                                 : 1;
         if (!mb_in_range(out[MB_OUT_INDEX], 0, end)) return 0;
         if (type == MB_OUT_DRIVER_POWER &&
-            !mb_is_driver(b->i[head[MB_AT_ROWS] + out[MB_OUT_INDEX] * MB_ROW_FIELDS + MB_ROW_TYPE]))
+            !mb_moves_by_time(b->i[head[MB_AT_ROWS] + out[MB_OUT_INDEX] * MB_ROW_FIELDS + MB_ROW_TYPE]))
             return 0;
         if (vector && type >= MB_OUT_REACTION_FORCE && !mb_in_range(out[MB_OUT_AXIS], -markers, markers)) return 0;
     }
@@ -490,8 +526,8 @@ static int multibody_check(const bl_block *b) {
     return b->x_count == (own ? 0 : nq + nv);
 }
 
-static int continuous_check(const bl_block *b) { return multibody_check(b) && !b->i[MB_INTERNAL]; }
-static int internal_check(const bl_block *b) { return multibody_check(b) && b->i[MB_INTERNAL]; }
+static int continuous_check(const bl_block *b) { return mb_check(b) && !b->i[MB_INTERNAL]; }
+static int internal_check(const bl_block *b) { return mb_check(b) && b->i[MB_INTERNAL]; }
 
 static bl_sizes multibody_sizes(const bl_block *b) {
     bl_block unplaced = *b;
@@ -517,7 +553,7 @@ static double *states(const bl_block *b, const mb_view *m) { return m->head[MB_I
 static int multibody_init(bl_block *b, double t) {
     mb_view m;
     memset(b->z, 0, (size_t)b->z_count * sizeof(double));
-    open_view(b, &m);
+    mb_open_view(b, &m);
     mb_prepare(&m);
     for (int32_t n = 0; n < m.body_count; n++)
         if (!mb_body_sound(&m.body[n])) return mb_fail_body(b, &m, n);
@@ -531,6 +567,8 @@ static int multibody_init(bl_block *b, double t) {
     mb_share_start(&m, t, q);
     if (!mb_carry_bearings(&m, t, q, v)) return mb_fail_factor(b, &m, t);
     mb_start_measures(&m, t, q, v);
+    mb_start_signs(&m, q);
+    mb_start_angles(&m, t, q, v);
     mb_start_motion_laws(&m, t);
     for (int32_t n = 0; n < m.head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(&m, n);
@@ -549,7 +587,7 @@ static int multibody_init(bl_block *b, double t) {
 static int multibody_check_parameters(bl_block *b, double t) {
     (void)t;
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     return mb_check_parameters(b, &m);
 }
 
@@ -565,7 +603,7 @@ static int settle_stiction(bl_block *b, mb_view *m, double t) {
 /* Inputs are known only now: with those that prescribe motion the initial state is found again, and joints may stick or slide. */
 static int multibody_exit_initialization(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     int status = BL_UNCHANGED;
     if (m.head[MB_MOTION_LAWS] > 0) {
         if (mb_begin_motion_laws(&m, t)) status = multibody_init(b, t);
@@ -626,16 +664,15 @@ void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, dou
 
 static void push_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own) {
     const double lambda = m->lambda[m->cuts[cut * MB_CUT_FIELDS + MB_CUT_ROW]];
-    mb_pair pairs[2];
-    const int count = own->pairs ? own->pairs(m, cut, pairs) : 0;
-    for (int n = 0; n < count; n++) {
+    mb_pair pair;
+    for (int32_t n = 0; own->next_pair && (n = own->next_pair(m, cut, n, &pair)) > 0;) {
         double F[3], N[3], opposite[3], opposite_N[3];
         for (int k = 0; k < 3; k++) {
-            F[k] = -lambda * pairs[n].F[k], opposite[k] = -F[k];
-            N[k] = -lambda * pairs[n].N[k], opposite_N[k] = -N[k];
+            F[k] = -lambda * pair.F[k], opposite[k] = -F[k];
+            N[k] = -lambda * pair.N[k], opposite_N[k] = -N[k];
         }
-        mb_push(m, pairs[n].i, pairs[n].P, opposite, opposite_N);
-        mb_push(m, pairs[n].j, pairs[n].P, F, N);
+        mb_push(m, pair.i, pair.P, opposite, opposite_N);
+        mb_push(m, pair.j, pair.P, F, N);
     }
 }
 
@@ -693,7 +730,7 @@ static bool element_needs(const mb_view *m, const int32_t *out) {
            element->needs_solution(force, type == MB_OUT_ELEMENT ? out[MB_OUT_AXIS] : MB_SHOWN_POWER);
 }
 
-static double element_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+double mb_element_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     const mb_element *element = mb_element_of(force);
     return element->power ? element->power(m, force, t, q, v) : mb_pushed_power(m, force, t, q, v);
 }
@@ -713,7 +750,7 @@ static double largest_closure(const mb_view *m, const double *rows) {
     return most;
 }
 
-static double kinetic_energy(const mb_view *m) {
+double mb_kinetic_energy(const mb_view *m) {
     double energy = 0.0;
     for (int32_t l = 0; l < m->link_count; l++) {
         double velocity[3], spin[3];
@@ -728,19 +765,19 @@ static double kinetic_energy(const mb_view *m) {
 
 static void multibody_energy(bl_block *b, double t, double *kinetic, double *potential) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     const double *q = states(b, &m);
     mb_positions(&m, q);
     mb_inertias(&m);
     mb_velocities(&m, q + m.nq);
     if (m.row_count > 0) mb_rows_position(&m, t, q);
-    *kinetic = kinetic_energy(&m);
+    *kinetic = mb_kinetic_energy(&m);
     *potential = mb_potential_energy(&m, t, q);
 }
 
 static int multibody_output(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     const double *q = states(b, &m), *v = q + m.nq;
     const bool implicit = m.head[MB_INTEGRATOR] == MB_IMPLICIT;
     bool accelerations = false, reactions = false, rates = false;
@@ -764,6 +801,7 @@ static int multibody_output(bl_block *b, double t) {
         if (m.row_count > 0) mb_rows_position(&m, t, q);
         if (m.row_count > 0 && rates) mb_rows_velocity(&m, t, v);
     }
+    if (!mb_formulas_are_finite(&m, t, q, v)) return mb_fail_formula(b, &m);
     for (int32_t k = 0; k < b->y_count; k++) {
         const int32_t *out = m.outputs + k * MB_OUT_FIELDS;
         const int32_t index = out[MB_OUT_INDEX];
@@ -781,6 +819,7 @@ static int multibody_output(bl_block *b, double t) {
                 else memcpy(R, m.marker_data[index].R, sizeof R);
                 mb_to_quaternion(R, y);
                 break;
+            case MB_OUT_ANGLES: mb_show_angles(&m, k, t, y); break;
             case MB_OUT_VELOCITY: mb_marker_motion(&m, index, t, P, y, NULL); break;
             case MB_OUT_ANGULAR_VELOCITY:
                 for (int c = 0; c < 3; c++) y[c] = s ? s->w[c] : 0.0;
@@ -800,7 +839,7 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_REACTION_FORCE: mb_reaction(&m, index, out[MB_OUT_AXIS], y, V); break;
             case MB_OUT_REACTION_TORQUE: mb_reaction(&m, index, out[MB_OUT_AXIS], V, y); break;
             case MB_OUT_DRIVER_EFFORT: *y = -m.lambda[index]; break;
-            case MB_OUT_KINETIC: *y = kinetic_energy(&m); break;
+            case MB_OUT_KINETIC: *y = mb_kinetic_energy(&m); break;
             case MB_OUT_POTENTIAL: *y = mb_potential_energy(&m, t, q); break;
             case MB_OUT_WEIGHT_ENERGY: *y = mb_weight_energy(&m); break;
             case MB_OUT_ENERGY: *y = mb_stored_energy(&m, t, q, out[MB_OUT_AXIS]); break;
@@ -809,6 +848,8 @@ static int multibody_output(bl_block *b, double t) {
             case MB_OUT_JOINT_CLOSURE: *y = joint_closure(&m, index, m.phi); break;
             case MB_OUT_JOINT_CLOSURE_RATE: *y = joint_closure(&m, index, m.phi_rate); break;
             case MB_OUT_DRIVER_POWER: *y = mb_driver_power(&m, index, t); break;
+            case MB_OUT_BODY_COORDINATE: *y = mb_body_coordinate(&m, index, out[MB_OUT_AXIS], t, q); break;
+            case MB_OUT_BODY_RATE: *y = mb_body_rate(&m, index, out[MB_OUT_AXIS], t, q); break;
             case MB_OUT_ITERATIONS:
                 *y = implicit ? m.implicit.flags[MB_IMPLICIT_ITERATIONS] : m.status[MB_STATUS_ITERATIONS];
                 break;
@@ -819,7 +860,7 @@ static int multibody_output(bl_block *b, double t) {
                     return element->refuse(b, &m, index, t);
                 break;
             }
-            case MB_OUT_ELEMENT_POWER: *y = element_power(&m, mb_force_record(&m, index), t, q, v); break;
+            case MB_OUT_ELEMENT_POWER: *y = mb_element_power(&m, mb_force_record(&m, index), t, q, v); break;
             case MB_OUT_ELEMENT_ENERGY:
                 *y = mb_element_of(mb_force_record(&m, index))->energy(&m, mb_force_record(&m, index), t, q);
                 break;
@@ -835,10 +876,23 @@ static int multibody_output(bl_block *b, double t) {
     return BL_OK;
 }
 
+/* Whether a formula without a finite value, or an earlier stage that had one, is beyond the border of a mode that is kept: the engine
+   then takes shorter steps. */
+static bool is_beyond_border(const bl_block *b, const mb_view *m) {
+    const bool kept = b->modes.mode && *b->modes.decision == BL_KEEP;
+    return kept && m->head[MB_WORDS] > 0 && (mb_has_formula_fault(m) || !isfinite(mb_largest(b->x, b->x_count)));
+}
+
 static int multibody_derivative(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
-    if (!mb_accelerations(&m, t, b->x, b->x + m.nq)) return mb_fail_factor(b, &m, t);
+    mb_open_view(b, &m);
+    const bool found = mb_accelerations(&m, t, b->x, b->x + m.nq);
+    if (m.head[MB_WORDS] > 0) mb_keep_formula_fault(&m, false);
+    if (!found && !is_beyond_border(b, &m)) return mb_fail_factor(b, &m, t);
+    if (!found) {
+        for (int32_t k = 0; k < b->x_count; k++) b->dx[k] = NAN;
+        return BL_OK;
+    }
     mb_watch_iteration(&m, t);
     mb_coordinate_rates(&m, b->x, b->x + m.nq, b->dx);
     memcpy(b->dx + m.nq, m.acceleration, (size_t)m.nv * sizeof(double));
@@ -861,6 +915,7 @@ int mb_close_step(mb_view *m, double t, double *x) {
 void mb_note_step(mb_view *m, double t, double h, const double *x) {
     if (m->row_count > 0) mb_watch_step(m, t, h, x, x + m->nq);
     mb_keep_turns(m, t, x, x + m->nq);
+    mb_keep_angles(m, t, x, x + m->nq);
     mb_keep_elements(m, t, x, x + m->nq);
 }
 
@@ -876,23 +931,32 @@ int mb_finish_step(bl_block *b, mb_view *m, double t, double h, double *x) {
 /* A step that ends within a tick is judged by the motion in a whole tick: of a very short one corrections are rounding. */
 static int multibody_project(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     if (!mb_close_step(&m, t, b->x)) return mb_fail_step(b, &m, t, b->dt, b->x, b->x + m.nq);
+    if (m.head[MB_WORDS] > 0 && isfinite(mb_largest(b->x, b->x_count))) mb_keep_formula_fault(&m, true);
     const int status = mb_finish_step(b, &m, t, b->dt, b->x);
     if (status == BL_OK) mb_sample_shared(&m, t, b->x, b->x + m.nq, false);
     return status;
 }
 
+/* What made a step of the diagram not finite, if it was a formula. */
+static const char *multibody_last_error(const bl_block *b) {
+    mb_view m;
+    int64_t memory, scratch;
+    mb_open(b, &m, &memory, &scratch);
+    return m.head[MB_WORDS] > 0 ? mb_formula_message(&m) : "";
+}
+
 static int multibody_crossings(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     return mb_note_crossings(&m, t, b->x, b->x + m.nq) ? BL_OK : mb_fail_factor(b, &m, t);
 }
 
 /* Modes have been decided anew: velocities follow drivers whose rate jumps there, and joints may stick or slide. */
 static int multibody_event(bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     mb_watch_motion_laws(&m, t);
     const bool parted = mb_motion_laws_part(&m, t, b->x, b->x + m.nq);
     if (parted && !mb_close_step(&m, t, b->x)) return mb_fail_step(b, &m, t, b->dt, b->x, b->x + m.nq);
@@ -905,7 +969,7 @@ static int multibody_update(bl_block *b, double t) {
     mb_view m;
     if (count_stictions(b->i + b->i[MB_AT_FORCES], b->i[MB_FORCES]) == 0) return BL_OK;
     if (b->modes.mode && *b->modes.decision == BL_KEEP) return BL_OK; /* modes are frozen */
-    open_view(b, &m);
+    mb_open_view(b, &m);
     const int status = settle_stiction(b, &m, t);
     m.stick.slips[m.stick.count] = 1.0; /* of a subsystem that was reset too, where initialization is not repeated */
     return status == BL_UNCHANGED ? BL_OK : status;
@@ -917,20 +981,20 @@ static int multibody_needs_ticks(const bl_block *b) {
 
 static double multibody_next_instant(const bl_block *b, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     return mb_next_knot(&m, t);
 }
 
 /* The block's internal steps: implicit, or classical Runge–Kutta. */
 static int multibody_advance(bl_block *b, double t, double dt) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     return mb_advance(b, &m, t, dt);
 }
 
 static void multibody_diagnose(bl_block *b, int about, double t) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     if (about == BL_DIAGNOSTIC_START) mb_diagnose_start(b, &m, t, states(b, &m), states(b, &m) + m.nq);
     else mb_diagnose_films(b, &m), mb_diagnose_carried(b, &m), mb_diagnose_run(b, &m);
     for (size_t end = strlen(b->message); end > 0 && b->message[end - 1] == ' '; end--) b->message[end - 1] = '\0';
@@ -938,7 +1002,7 @@ static void multibody_diagnose(bl_block *b, int about, double t) {
 
 static void multibody_describe_event(const bl_block *b, int32_t crossing, char *text, size_t size) {
     mb_view m;
-    open_view(b, &m);
+    mb_open_view(b, &m);
     mb_describe_event(b, &m, crossing, text, size);
 }
 
@@ -952,6 +1016,7 @@ const bl_kernel bl_kernels_multibody[] = {
      .output = multibody_output,
      .energy = multibody_energy,
      .derivative = multibody_derivative,
+     .last_error = multibody_last_error,
      .update = multibody_update,
      .project = multibody_project,
      .crossing_count = multibody_crossing_count,

@@ -30,6 +30,8 @@ enum {
     MB_ROW_DRIVEN_LENGTH,
     MB_ROW_DRIVEN_ANGLE, /* of a tree coordinate; of a measure */
     MB_ROW_COUPLING,                                          /* of two coordinates, in a separate closure */
+    MB_ROW_FORMULA, /* of any coordinates and time, in a separate closure */
+    MB_ROW_ROLL,    /* of a body that rolls on another, in a separate closure */
     MB_ROW_TOUCH,
     MB_ROW_SLIP,
     MB_ROW_KINDS
@@ -48,6 +50,7 @@ enum {
     MB_LINK_END_TURN,
     MB_LINK_FIELDS
 };
+/* PLACE: position on the body, then the rotation vector that is added to FRAME, of 3 or 1 numbers. */
 enum {
     MB_MARKER_LINK,
     MB_MARKER_PLACE,
@@ -73,10 +76,24 @@ enum { MB_CUT_ROW, MB_CUT_ROWS, MB_CUT_PATH, MB_CUT_PATHS, MB_CUT_PAIR, MB_CUT_J
 enum { MB_PATH_V, MB_PATH_LINK, MB_PATH_AXIS, MB_PATH_SIDE, MB_PATH_FIELDS };
 /* P: index of its first parameter, its input port, or the first word of its program. N, OF: points of a table and its variable,
    words of a program, or the input ports of rate and acceleration (-1: not connected, always 0). SHIFT: whether a quarter turn
-   is added. */
+   is added. A function and a curve are no laws of time but those of a row: their words begin with MB_TERM_FIELDS for each of the OF
+   terms; then a program, or MB_CURVE_FIELDS. */
 enum { MB_LAW_TYPE, MB_LAW_P, MB_LAW_N, MB_LAW_OF, MB_LAW_SHIFT, MB_LAW_FIELDS };
-enum { MB_LAW_CONSTANT, MB_LAW_LINEAR, MB_LAW_SINE, MB_LAW_INPUT, MB_LAW_TABLE, MB_LAW_FORMULA };
+enum {
+    MB_LAW_CONSTANT,
+    MB_LAW_LINEAR,
+    MB_LAW_SINE,
+    MB_LAW_INPUT,
+    MB_LAW_TABLE,
+    MB_LAW_FORMULA,
+    MB_LAW_FUNCTION,
+    MB_LAW_CURVE
+};
 enum { MB_OF_TIME, MB_OF_PLACE, MB_OF_RATE };
+/* A coordinate in a formula: its link in the tree and its sign as in MB_FORCE_EXTRA, or -1 - its measure and 0. A term has at least
+   MB_TERM_LEAST words of a program, so that the states of terms have places by the words before them. */
+enum { MB_TERM_PLACE, MB_TERM_SIGN, MB_TERM_FIELDS };
+enum { MB_TERM_LEAST = 5, MB_TERM_MOST = 256 };
 /* ALONG: the axis of a length or of an angle. An angle is measured from the direction START to the direction OF. */
 enum {
     MB_MEASURE_TYPE,
@@ -96,7 +113,7 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    ±2 if the tree coordinate is a quarter turn ahead.
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
-   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. JointFriction: LAW its record. Stiction: LAW its index among
+   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. Touch: see elements/contact/touch.c. JointFriction: LAW its record. Stiction: LAW its index among
    these. JointStiction: LAW likewise, P its record among joint frictions. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
@@ -114,12 +131,17 @@ enum {
     MB_COUPLING,
     MB_STICTION,
     MB_JOINT_STICTION,
+    MB_PUSH,
+    MB_POINT_FORCE,
+    MB_TOUCH,
+    MB_TOUCHES, /* contact of shapes: in one place, in several */
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: indices of its coordinates in v with their signs, or measures with sign 0.
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
-   marker about which couples tilt it. P: coefficient, smoothing speed (or static coefficient), diameter, length; a planar joint has one of the last two. */
+   marker about which couples tilt it. P: coefficient, smoothing speed (or static coefficient), diameter, length; a planar joint has one of the last two.
+   LAW: that of the coefficient, of the normal load and the slip, in place of the number; or -1. */
 enum {
     MB_JOINT_FRICTION_KIND,
     MB_JOINT_FRICTION_SLIDE,
@@ -130,6 +152,7 @@ enum {
     MB_JOINT_FRICTION_MARKER,
     MB_JOINT_FRICTION_MIDDLE,
     MB_JOINT_FRICTION_P,
+    MB_JOINT_FRICTION_LAW,
     MB_JOINT_FRICTION_FIELDS
 };
 enum {
@@ -199,8 +222,13 @@ enum {
     MB_OUT_CLOSURE_RATE,
     MB_OUT_JOINT_CLOSURE,
     MB_OUT_JOINT_CLOSURE_RATE, /* of the link or closure INDEX */
+    MB_OUT_BODY_COORDINATE,
+    MB_OUT_BODY_RATE, /* of the frame INDEX of a body: x, y, z, e0 … e3, by AXIS */
+    MB_OUT_ANGLES, /* of marker INDEX in the world; AXIS is the sequence: MB_SEQUENCE_… */
     MB_OUT_TYPES
 };
+/* An output that formulas read, and which of its numbers; see elements/formula/signals.c. */
+enum { MB_SIGNAL_TYPE, MB_SIGNAL_INDEX, MB_SIGNAL_AXIS, MB_SIGNAL_COMPONENT, MB_SIGNAL_FIELDS };
 /* Kinds of energy that elements store. */
 enum { MB_ENERGY_NONE, MB_ENERGY_ELASTIC, MB_ENERGY_CONTACT, MB_ENERGY_KINDS };
 /* Output quantities of a bearing (MB_OUT_AXIS). */
@@ -318,6 +346,7 @@ enum {
     MB_JOINTS,
     MB_MOTION_LAWS,
     MB_KEEPS,
+    MB_SIGNALS,
     MB_INTERNAL,
     MB_INTEGRATOR,
     MB_SUBSTEPS,
@@ -348,6 +377,7 @@ enum {
     MB_AT_JOINTS,
     MB_AT_MOTION_LAWS,
     MB_AT_KEEPS,
+    MB_AT_SIGNALS,
     MB_HEAD
 };
 
@@ -387,6 +417,11 @@ typedef struct {
     double F[3], N_i[3], N_j[3];
     double size; /* magnitude of the terms whose difference is Φ: its rounding error is eps times this */
 } mb_row_state;
+
+/* A coordinate in the formula of a row: ∂Φ/∂x, and what a unit of its effort does to two bodies where it is measured. */
+typedef struct {
+    double slope, P[3], F[3], N[3];
+} mb_term_state;
 
 /* Positions of the two markers of a closure: in the world, and relative to the bases of their branches. The relative positions do not
    lose accuracy far from the world origin; d, from the first marker to the second, is computed from them. */
@@ -440,6 +475,7 @@ typedef struct {
 /* Work space of friction from reactions; see elements/friction/joint_friction.c. */
 typedef struct {
     double *load; /* of each: the normal load that is found */
+    double *strength, *slip; /* of each: that load, times its coefficient if this is a law; speed of the surfaces */
     double *slide, *turn; /* of each: its efforts for a load of 1 N */
     double *base,
         *response; /* MB_JOINT_FRICTION_PARTS of each reaction without friction; and what a load of 1 N in each adds to them */
@@ -470,6 +506,14 @@ typedef struct {
     int32_t *pivots, ordered, rank;
 } mb_stiction;
 
+/* Present state of a film, in the axes R of the bush at P. */
+typedef struct {
+    bl_film_bearing bearing;
+    bl_film_motion motion;
+    bl_film_load load;
+    double R[9], P[3];
+} mb_film;
+
 /* What a null vector does to a joint: force and moment, scaled; or to a row. */
 typedef struct {
     int32_t vector, next; /* next of the list, or -1 */
@@ -492,6 +536,20 @@ typedef struct {
     int32_t count, entry_count, reached_count; /* null vectors, entries, joints that were reached */
 } mb_sharing;
 
+/* Values of the outputs that formulas read, and the state at which they were found; see elements/formula/signals.c. */
+typedef struct {
+    const int32_t *records;
+    int32_t count;
+    double *value; /* one for each */
+    double *state; /* MB_SEEN_… */
+    double *q, *v; /* of the present poses and velocities */
+    double *signs; /* memory, of each body: the sign of its Euler parameters; only if they are used */
+    double *
+        fault; /* memory: 1 + the formula without a finite value in the step of the diagram that is tried, time, value; only
+                      if there are formulas and no internal steps */
+    char *text; /* work space for a message: MB_TEXT_SIZE */
+} mb_signals;
+
 /* Work space for the zero-crossing functions of one law; timed: which depend on time alone. */
 typedef struct {
     double *mode, *start, *crossing, *at_a, *at_b;
@@ -508,7 +566,7 @@ typedef struct {
     bool decided; /* whether modes are those of the present state */
     bool counted; /* whether the tick is counted as one with events that are not located */
 } mb_located;
-enum { MB_ELEMENT_MODES = 2 }; /* no element has more */
+enum { MB_ELEMENT_MODES = 16 }; /* no element has more */
 
 /* Work space of the initial state; see start.c. `size` is that of the mechanism, in m; `looks` counts
    the poses that were evaluated. */
@@ -536,9 +594,13 @@ typedef struct {
        it has one set of modes. */
     int32_t *law_modes, *force_modes;
     bool solved; /* whether accelerations and multipliers are those of the present state */
+    const int32_t *shown_force; /* the bearing whose film an output has evaluated last, for its other outputs */
+    mb_film shown_film;
     int32_t filmless_bearing; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed_contact; /* the force that is a rigid contact that cannot move, or -1 */
     int32_t rigid_count;
+    int32_t roll_count; /* of rows that bind velocities alone; see blocks/multibody/kernel/constraints/rolling.c */
+    bool places_only; /* whether these are left out: positions are being put on the constraints */
     uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
     double whole; /* s: a whole internal step, or the tick of the diagram in mode continuous */
     int32_t diverging_friction; /* the joint friction whose load does not converge, or -1 */
@@ -552,6 +614,8 @@ typedef struct {
     mb_link_state *link;
     mb_row_state *row_state;
     mb_cut_state *cut_state;
+    mb_term_state *term_state;
+    double *term_jets; /* value, rate and second derivative of each term */
     double *phi, *phi_rate, *bias, *lambda, *alpha, *row_work; /* one for each row */
     double *search; /* work space of multipliers that converge slowly: 3 of each row, nv */
     double *jacobian; /* one block for each closure: rows × path */
@@ -582,8 +646,11 @@ typedef struct {
     mb_stiction stick;
     mb_sharing share;
     double *shared; /* MB_SHARED_…, if there are joints */
+    int32_t angles_count; /* of outputs that are angles */
+    double *angles; /* MB_ANGLES_MEMORY of each */
     double *motion_memory, *jumps; /* of each motion law its law and two derivatives after the last step; MB_JUMP_… */
     mb_start start;
+    mb_signals signals;
 } mb_view;
 
 enum {
@@ -598,6 +665,11 @@ enum {
 static inline bool mb_in_range(int32_t value, int64_t low, int64_t end) { return value >= low && value < end; }
 static inline bool mb_is_driver(int32_t row_type) {
     return row_type >= MB_ROW_DRIVER && row_type <= MB_ROW_DRIVEN_ANGLE;
+}
+
+/* Whether time may do work through a row. */
+static inline bool mb_moves_by_time(int32_t row_type) {
+    return mb_is_driver(row_type) || row_type == MB_ROW_FORMULA || row_type == MB_ROW_ROLL;
 }
 
 /* Of steps that were too coarse: whether the last was, how many, when first; of the worst how bad, when, and which joint was open by
@@ -625,6 +697,9 @@ enum { MB_INIT_LIMIT = 60, MB_STEP_LIMIT = 6 }; /* iterations of a projection */
 
 /* Where everything lies; the same walk gives the sizes of memory and work space. */
 void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch);
+void mb_open_view(const bl_block *b, mb_view *m);
+/* Validates every integer, so that no later access is out of bounds. */
+int mb_check(const bl_block *b);
 
 /* tree.c */
 void mb_prepare(mb_view *m);
@@ -665,6 +740,8 @@ static inline double mb_law_time(const mb_view *m, double t) {
 }
 /* The value of a law of time, of a length or coordinate x and of its rate v. */
 double mb_coefficient(const mb_view *m, int32_t law, double t, double x, double v);
+/* The same where kinks are not located. */
+double mb_unlocated_coefficient(const mb_view *m, int32_t law, double t, double x, double v);
 /* Number of zero-crossing functions of a law, which its evaluation notes. */
 int32_t mb_law_crossings(const mb_view *m, int32_t law);
 /* The next time after t, known in advance, at which a law is not smooth. */
@@ -672,6 +749,50 @@ double mb_law_next(const mb_view *m, int32_t law, double t);
 static inline bl_modes mb_modes_from(const mb_view *m, int32_t first) {
     return (bl_modes){m->modes.mode + first, m->modes.crossing + first, m->modes.decision};
 }
+
+/* blocks/multibody/elements/formula/signals.c */
+enum {
+    MB_SEEN_PLACE,
+    MB_SEEN_TIME,
+    MB_SEEN_DECISION,
+    MB_SEEN_FAULT,
+    MB_SEEN_FAULT_TIME,
+    MB_SEEN_FAULT_VALUE,
+    MB_SEEN_SIZE
+};
+bool mb_signals_check(const bl_block *b);
+void mb_open_signals(mb_view *m);
+/* From here on the poses are those of q, or the velocities those of v; the other is NULL. */
+void mb_signals_moved(const mb_view *m, const double *q, const double *v);
+/* The values at the present state; NULL if there are none. */
+const double *mb_see_signals(const mb_view *m, double t);
+
+/* load.c */
+/* The force or torque of a load in world axes, and the place of its marker. */
+void mb_see_load(const mb_view *m, const int32_t *force, double t, double *value, double *P);
+
+/* blocks/multibody/elements/formula/faults.c */
+/* Number of formulas among the laws; their texts are names for messages, followed by those of signals. */
+int32_t mb_count_formulas(const bl_block *b);
+/* Notes a value of a formula; the first that is not finite is reported if the evaluation fails. */
+void mb_note_formula(const mb_view *m, int32_t law, double t, double value);
+void mb_forget_formula_fault(const mb_view *m);
+bool mb_has_formula_fault(const mb_view *m);
+int mb_fail_formula(const bl_block *b, const mb_view *m);
+/* Keeps what a derivative has noted, and forgets it after an accepted step; its message, or "". */
+void mb_keep_formula_fault(const mb_view *m, bool accepted);
+const char *mb_formula_message(const mb_view *m);
+/* Whether the formulas of all elements are finite at a state that a run has reached; needs its poses and velocities. */
+bool mb_formulas_are_finite(mb_view *m, double t, const double *q, const double *v);
+
+/* blocks/multibody/elements/formula/body_coordinates.c */
+enum { MB_BODY_COORDINATES = 7 };
+bool mb_has_body_coordinates(const mb_view *m);
+/* x, y, z, e0 … e3 of the frame of a body, by `axis`, and its rate. Euler parameters have continuous signs. */
+double mb_body_coordinate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
+double mb_body_rate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
+/* Chooses the signs at the start: those nearest to the given rotations. */
+void mb_start_signs(mb_view *m, const double *q);
 
 /* crossings.c */
 /* Returns the number of all modes, of laws and of elements. Writes, if not NULL, the first of each, and their end after those of laws. */
@@ -787,15 +908,18 @@ typedef struct {
     int32_t i, j;
     double P[3], F[3], N[3];
 } mb_pair;
-/* A row that ties joint coordinates instead of markers, alone in its closure. Its operations take the number of the closure. */
+/* A row that ties coordinates instead of markers, alone in its closure. Its operations take the number of the closure. */
 typedef struct {
     bool (*check)(const bl_block *b, const int32_t *row);
     void (*place)(mb_view *m, int32_t cut, double t, const double *q); /* Φ and its size */
     void (*rate)(mb_view *m, int32_t cut, double t, const double *v); /* Φ̇ and c */
     double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
-    int (*pairs)(const mb_view *m, int32_t cut,
-                 mb_pair *pairs); /* up to two, by which Φ moves bodies that no effort of the tree moves */
+    /* The pairs by which Φ moves bodies that no effort of the tree moves: the next from number `from` on, which begins at 0. Returns the
+       number after it, or -1 if there is none. */
+    int32_t (*next_pair)(const mb_view *m, int32_t cut, int32_t from, mb_pair *pair);
     bool (*turns)(const mb_view *m, int32_t cut); /* whether Φ is an angle */
+    /* Whether its own parameters have allowed values; NULL where it has none, or an element of the same name checks them. */
+    bool (*sound)(const mb_view *m, int32_t cut, mb_fault *fault);
     /* Chooses the initial turn of its angles, before and after drivers and prescribed values choose theirs. */
     void (*start_turns)(const mb_view *m, int32_t cut, double t, double *q);
     void (*follow_turns)(const mb_view *m, int32_t cut, double t, double *q);
@@ -846,13 +970,6 @@ void mb_marker_place(const mb_view *m, int32_t marker, double *P);
 void mb_marker_velocity(const mb_view *m, int32_t marker, const double *P, double *velocity);
 
 /* blocks/multibody/elements/bearing/bearing.c */
-/* Present state of a film, in the axes R of the bush at P. */
-typedef struct {
-    bl_film_bearing bearing;
-    bl_film_motion motion;
-    bl_film_load load;
-    double R[9], P[3];
-} mb_film;
 bl_film_bearing mb_bearing_read(const mb_view *m, const int32_t *force);
 /* All of a film but its load. */
 void mb_bearing_see(const mb_view *m, const int32_t *force, double t, mb_film *film);
@@ -866,6 +983,10 @@ void mb_count_thinned(mb_view *m, double t, const double *q, const double *v);
 double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
+
+/* blocks/multibody/elements/contact/touch.c */
+/* The clearance of a contact of shapes of which one holds the other; else 0, or less. */
+double mb_touch_play(const mb_view *m, const int32_t *force);
 
 /* blocks/multibody/elements/clearance/clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
@@ -984,6 +1105,10 @@ int mb_located_step(bl_block *b, mb_view *m, double t, double h, double part, bo
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h);
 
 /* multibody.c */
+/* Needs velocities and inertias. */
+double mb_kinetic_energy(const mb_view *m);
+/* The rate of the work that an element does on the bodies. */
+double mb_element_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v);
 /* Projects the result of a step onto the constraints, and records the statistics of an accepted step. */
 int mb_close_step(mb_view *m, double t, double *x);
 /* What follows each explicit step of size h to t. */
@@ -1033,6 +1158,26 @@ int mb_settle_stiction(mb_view *m, double t, const double *q, double *v, bool *c
 /* Takes rounding out of the rates of joints that stick. */
 int mb_hold_still(mb_view *m, double t, const double *q, double *v);
 
+/* blocks/multibody/kernel/constraints/formula_row.c */
+/* Whether a law of type MB_LAW_FUNCTION or MB_LAW_CURVE is safe, but for where its words begin. */
+bool mb_function_check(const bl_block *b, const int32_t *law);
+/* Φ̇ at v = 0 of a row by formula: of its time, and of laws that move markers of its terms. */
+double mb_formula_row_drive(const mb_view *m, int32_t row, double t);
+
+/* blocks/multibody/kernel/constraints/curve.c */
+/* The words of a curve after its terms; P: its points in s, four coefficients of each piece and coordinate, and an axis. */
+enum { MB_CURVE_ROW, MB_CURVE_POINTS, MB_CURVE_P, MB_CURVE_CLOSED, MB_CURVE_FIELDS };
+enum { MB_CURVE_MOST = 10000 };
+bool mb_curve_check(const bl_block *b, const int32_t *curve, int32_t dimensions);
+/* Φ, Φ̇ and Φ̈ for a point with these jets, in axes of the curve. */
+void mb_curve_along(const double *p, const int32_t *curve, int32_t dimensions, const double *point, double jet[3]);
+
+/* blocks/multibody/kernel/constraints/rolling.c */
+/* Whether a row binds velocities alone: no position satisfies or violates it. */
+bool mb_binds_rates(const int32_t *row);
+/* ∂Φ̇/∂t at v = 0 of a row of rolling: what laws move its markers. */
+double mb_roll_drive(const mb_view *m, int32_t row, double t);
+
 /* coupling.c */
 /* ∂Φ/∂x of the first coordinate of a coupling. */
 double mb_coupling_factor(const mb_view *m, int32_t row);
@@ -1062,6 +1207,19 @@ void mb_watch_motion_laws(mb_view *m, double t);
    case that is noted, in memory, so that a state which is restored is not found again. */
 bool mb_begin_motion_laws(mb_view *m, double t);
 void mb_begun_motion_laws(mb_view *m);
+
+/* angles.c */
+/* A sequence of axes i, j, k of a moving frame is i + 3 j + 9 k; REVERSED for axes of the world, whose angles come in the other order.
+   The rotation vector has no axes. */
+enum { MB_SEQUENCE_REVERSED = 27, MB_SEQUENCE_VECTOR = 54, MB_SEQUENCES };
+enum { MB_ANGLES_VALUE, MB_ANGLES_RATE = 3, MB_ANGLES_AT = 6, MB_ANGLES_NEAREST, MB_ANGLES_WHEN, MB_ANGLES_MEMORY };
+bool mb_sequence_check(int32_t sequence);
+/* The angles of an output, of the branch that continues those after the last step. */
+void mb_show_angles(const mb_view *m, int32_t output, double t, double *y);
+/* Initialize, and update after each step, what they continue. */
+void mb_start_angles(const mb_view *m, double t, const double *q, const double *v);
+void mb_keep_angles(mb_view *m, double t, const double *q, const double *v);
+void mb_diagnose_angles(const bl_block *b, const mb_view *m);
 
 /* power.c */
 /* MB_POWER_IN, …; needs accelerations. */
@@ -1115,9 +1273,11 @@ double mb_given_size(const mb_view *m);
 void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *open);
 
 /* diagnostics.c */
-enum { MB_NAME_SIZE = 64 };
+enum { MB_NAME_SIZE = 64, MB_TEXT_SIZE = 240, MB_MESSAGE_SIZE = 480 };
 /* A name of the table, into MB_NAME_SIZE characters: joints by their links, closures, elements, bodies … */
 void mb_joint_name(const mb_view *m, int32_t number, char *out);
+/* The same into `size` characters. */
+void mb_text(const mb_view *m, int32_t number, char *out, int size);
 bool mb_names_check(const int32_t *names, int64_t count, int64_t wanted);
 void mb_close_best(mb_view *m, double t, double *q, const double *v);
 /* Report the reason of the failure and return BL_ERROR_BLOCK. */
@@ -1128,6 +1288,7 @@ int mb_fail_factor(bl_block *b, const mb_view *m, double t);
 int mb_fail_body(const bl_block *b, const mb_view *m, int32_t number);
 int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_fail_element(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault);
+int mb_fail_row(const bl_block *b, const mb_view *m, int32_t cut, const mb_fault *fault);
 int mb_fail_motion_law(const bl_block *b, const mb_view *m, int32_t number, const mb_fault *fault);
 int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double t);
 int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int count);

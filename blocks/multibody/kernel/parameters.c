@@ -79,9 +79,38 @@ static int check_gravity(const bl_block *b, const mb_view *m) {
     return BL_OK;
 }
 
+static int check_rows(const bl_block *b, const mb_view *m) {
+    for (int32_t c = 0; c < m->cut_count; c++) {
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
+        mb_fault fault;
+        if (own && own->sound && !own->sound(m, c, &fault)) return mb_fail_row(b, m, c, &fault);
+    }
+    return BL_OK;
+}
+
+static int check_tilts(const bl_block *b, const mb_view *m) {
+    const int first = m->head[MB_PLANAR] ? 2 : 3, count = m->head[MB_PLANAR] ? 1 : 3;
+    for (int32_t n = 0; n < m->marker_count; n++) {
+        const int32_t *record = m->markers + n * MB_MARKER_FIELDS, link = record[MB_MARKER_LINK];
+        const int32_t body = link < 0 ? -1 : m->links[link * MB_LINK_FIELDS + MB_LINK_BODY];
+        for (int k = 0; k < count; k++) {
+            const double tilt = m->p[record[MB_MARKER_PLACE] + first + k];
+            char name[MB_NAME_SIZE] = "ground";
+            if (isfinite(tilt)) continue;
+            if (body >= 0) mb_joint_name(m, m->link_count + m->cut_count + m->head[MB_FORCES] + body, name);
+            return bl_log_error(b, "the `tilt` of a marker on `%s` is %.6g: it must be finite.", name, tilt);
+        }
+    }
+    return BL_OK;
+}
+
 int mb_check_parameters(const bl_block *b, const mb_view *m) {
     const int status = check_gravity(b, m);
     if (status != BL_OK) return status;
     const int elements = check_elements(b, m);
-    return elements != BL_OK ? elements : check_motion_laws(b, m);
+    if (elements != BL_OK) return elements;
+    const int rows = check_rows(b, m);
+    if (rows != BL_OK) return rows;
+    const int tilts = check_tilts(b, m);
+    return tilts != BL_OK ? tilts : check_motion_laws(b, m);
 }

@@ -8,6 +8,9 @@
 
 double mb_driver_power(const mb_view *m, int32_t row, double t) {
     double rate, second;
+    if (m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_FORMULA)
+        return m->lambda[row] * mb_formula_row_drive(m, row, t);
+    if (m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_ROLL) return m->lambda[row] * mb_roll_drive(m, row, t);
     (void)mb_law(m, m->rows[row * MB_ROW_FIELDS + MB_ROW_VALUE], t, &rate, &second);
     return -m->lambda[row] * rate;
 }
@@ -20,7 +23,7 @@ static double power_in(const mb_view *m, double t, const double *q, const double
         if (element->source) sum += fmax(0.0, element->source(m, force, t, q, v));
     }
     for (int32_t k = 0; k < m->row_count; k++)
-        if (mb_is_driver(m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE])) sum += fmax(0.0, mb_driver_power(m, k, t));
+        if (mb_moves_by_time(m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE])) sum += fmax(0.0, mb_driver_power(m, k, t));
     return sum;
 }
 

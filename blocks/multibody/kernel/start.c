@@ -539,6 +539,7 @@ static void fit_tree(mb_view *m, double *q) {
 
 /* The velocities nearest to the given ones that satisfy rows and prescribed speeds at q. */
 static bool settle_velocities(mb_view *m, double t, const double *q, double *v) {
+    m->places_only = false;
     if (!see_pose(m, t, q)) return false;
     clear_loads(m);
     for (int32_t n = 0; n < m->keep_count; n++)
@@ -593,6 +594,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     *missed = -1;
     m->start.looks = 0.0;
     m->start.size = mb_given_size(m);
+    m->places_only = m->roll_count > 0; /* until a projection ends, or velocities are settled */
     for (int32_t n = 0; n < m->keep_count; n++) *(keeps_rate(m, n) ? &keeps_speeds : &keeps_places) = true;
     read_given(m, t, q, v);
     mb_kinematics(m, t, q, v);
@@ -613,6 +615,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
     }
     memset(m->gravity, 0, sizeof m->gravity);
     int found = MB_START_FOUND;
+    m->places_only = m->roll_count > 0;
     mb_positions(m, q);
     mb_inertias(m);
     farthest(m, &length, &angle);
@@ -641,6 +644,7 @@ int mb_start_state(mb_view *m, double t, double *q, double *v, int32_t *missed) 
         if (*missed >= 0) found = MB_START_MISSED;
     }
     memcpy(m->gravity, gravity, sizeof gravity);
+    m->places_only = false;
     return found;
 }
 
@@ -653,6 +657,7 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
     memset(m->gravity, 0, sizeof m->gravity);
     m->start.size = size;
     m->start.looks = 0.0;
+    m->places_only = !rate && m->roll_count > 0;
     bool found = see_pose(m, t, q);
     if (found) {
         clear_loads(m);
@@ -686,4 +691,5 @@ void mb_find_freedom(mb_view *m, double t, const double *q, bool rate, double *o
         }
     }
     memcpy(m->gravity, gravity, sizeof gravity);
+    m->places_only = false;
 }

@@ -22,6 +22,16 @@ static void marker_in_body(const mb_view *m, int32_t marker, double *R, double *
     const int32_t *record = m->markers + marker * MB_MARKER_FIELDS;
     mb_from_quaternion(m->p + record[MB_MARKER_FRAME], R);
     read_vector(m, record[MB_MARKER_PLACE], p);
+    const double *added = m->p + record[MB_MARKER_PLACE] + (m->head[MB_PLANAR] ? 2 : 3);
+    double tilt[3] = {0.0, 0.0, added[0]}, turn[9], frame[9];
+    if (!m->head[MB_PLANAR]) mb_copy(added, tilt);
+    const double angle = sqrt(mb_dot(tilt, tilt));
+    if (angle == 0.0) return;
+    const double part = sin(0.5 * angle) / angle,
+                 e[4] = {cos(0.5 * angle), part * tilt[0], part * tilt[1], part * tilt[2]};
+    mb_from_quaternion(e, turn);
+    memcpy(frame, R, sizeof frame);
+    mb_multiply(turn, frame, R);
 }
 
 static void read_body(const mb_view *m, int32_t body, mb_body_data *out) {
@@ -194,6 +204,7 @@ static void place_link(mb_view *m, int32_t l, const double *q) {
 
 void mb_positions(mb_view *m, const double *q) {
     for (int32_t l = 0; l < m->link_count; l++) place_link(m, l, q);
+    if (m->signals.count > 0) mb_signals_moved(m, q, NULL);
 }
 
 static const double ZERO[3] = {0, 0, 0};
@@ -233,6 +244,7 @@ static void move_link(mb_view *m, int32_t l, const double *v) {
 
 void mb_velocities(mb_view *m, const double *v) {
     for (int32_t l = 0; l < m->link_count; l++) move_link(m, l, v);
+    if (m->signals.count > 0) mb_signals_moved(m, NULL, v);
 }
 
 /* Reads off coordinates and speeds of all joints from the poses and velocities that the bodies were given. What the

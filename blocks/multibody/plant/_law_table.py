@@ -11,15 +11,21 @@ from .... import _contract
 from ....errors import DiagramError
 from ...core._ports import Parameter, Port
 from ...core._units import Unit, parse_unit
-from ...core.formula._formula import fetch_input, fetch_time, write_program
-from ..system._laws import AbstractLaw, Constant, Formula, Input, Linear, Sine, Table
+from ...core.formula._formula import Formula as Parsed
+from ...core.formula._formula import (
+    fetch_input,
+    fetch_parameter,
+    fetch_time,
+    write_program,
+)
+from ..system._laws import AbstractLaw, Constant, Formula, Input, Linear, Read, Sine, Table
 from ..system._rotations import Array
 
 _CONSTANT, _LINEAR = _contract.MB_LAW_CONSTANT, _contract.MB_LAW_LINEAR
 _SINE, _INPUT = _contract.MB_LAW_SINE, _contract.MB_LAW_INPUT
 _TABLE, _FORMULA = _contract.MB_LAW_TABLE, _contract.MB_LAW_FORMULA
 _FIRST = {Linear: "start", Sine: "amplitude"}
-_OF = {"t": 0, "l": 1, "q": 1, "v": 2}
+_OF = {"t": 0, "l": 1, "q": 1, "N": 1, "v": 2}
 
 
 class LawTable:
@@ -35,6 +41,8 @@ class LawTable:
         Puts further numbers there and returns where.
     wanted
         Paths of constants that are inputs instead.
+    signals
+        Outputs that formulas read, and where the kernel puts their values.
     """
 
     def __init__(
@@ -43,6 +51,7 @@ class LawTable:
         place: Mapping[str, int],
         hide: Callable[[Sequence[float] | Array], int],
         wanted: Collection[str],
+        signals: Mapping[Read, int],
     ) -> None:
         self.records: list[list[int]] = []
         self.words: list[int] = []
@@ -54,7 +63,13 @@ class LawTable:
         """Paths of numbers that the ports hold as their defaults."""
         self.constants: list[str] = []
         """Paths of numbers that could be inputs."""
-        self._inputs_of: list[list[str]] = []
+        self.formulas: list[str] = []
+        """Paths and texts of formulas, for messages."""
+        self.signal_inputs: dict[Read, set[str]] = {}
+        """Inputs with direct feedthrough to the outputs that formulas read."""
+        self._inputs_of: list[Sequence[str]] = []
+        self._reads_of: list[Sequence[Read]] = []
+        self._signals = signals
         self._numbers = numbers
         self._place = place
         self._hide = hide
@@ -89,9 +104,8 @@ class LawTable:
             table = np.concatenate([points, law.coefficients.ravel(), values[-1:]])
             record = [_TABLE, self._hide(table), points.size, _OF[law.of]]
         elif isinstance(law, Formula):
-            own = fetch_input(0)
-            sources = {"t": fetch_time, "l": own, "q": own, "v": lambda _: own(1)}
-            program = write_program(law.parsed, sources, (0, 0))
+            program = write_program(law.parsed, self._sources(path, law), (0, 0))
+            self.formulas.append(f"`{path}` = `{law.text}`")
             record = [_FORMULA, len(self.words), len(program), 0]
             self.words += program
         else:
@@ -99,13 +113,62 @@ class LawTable:
                 f"`{path}` is a {type(law).__name__}, which the engine does not support: use a "
                 f"Constant, Linear, Sine, Table, Formula or Input."
             )
-        self.records.append([*record, int(shift)])
+        return self._append([*record, int(shift)], inputs, law.reads)
+
+    def add_function(
+        self,
+        formula: Parsed,
+        sources: Mapping[str, Callable[[int], tuple[int, ...]]],
+        terms: list[int],
+    ) -> int:
+        """Return the number of a formula of coordinates, whose records are `terms`."""
+        count = len(terms) // _contract.MB_TERM_FIELDS
+        words = [*terms, *write_program(formula, sources, (0, 0))]
+        number = self._append([_contract.MB_LAW_FUNCTION, len(self.words), len(words), count, 0])
+        self.words += words
+        return number
+
+    def add_curve(self, terms: list[int], curve: list[int]) -> int:
+        """Return the number of a curve on which the point with these coordinates is held."""
+        count = len(terms) // _contract.MB_TERM_FIELDS
+        words = [*terms, *curve]
+        words += [0] * (count * _contract.MB_TERM_LEAST - len(words))
+        number = self._append([_contract.MB_LAW_CURVE, len(self.words), len(words), count, 0])
+        self.words += words
+        return number
+
+    def _append(
+        self, record: list[int], inputs: Sequence[str] = (), reads: Sequence[Read] = ()
+    ) -> int:
+        """Return the number of a new law, with the inputs and the outputs that it reads."""
+        self.records.append(record)
         self._inputs_of.append(inputs)
+        self._reads_of.append(reads)
         return len(self.records) - 1
 
     def inputs_of(self, law: int) -> list[str]:
         """Return the input ports of a law."""
-        return self._inputs_of[law] if law >= 0 else []
+        if law < 0:
+            return []
+        read = (self.signal_inputs.get(item, set()) for item in self._reads_of[law])
+        return [*self._inputs_of[law], *set().union(*read)]
+
+    def _sources(self, path: str, law: Formula) -> dict[str, Callable[[int], tuple[int, ...]]]:
+        """Return how the variables, parameters and outputs in a formula are fetched."""
+        own = fetch_input(0)
+        sources = {"t": fetch_time, "l": own, "q": own, "N": own, "v": lambda _: own(1)}
+        for name in law.parameters:
+            sources[name] = _fetch_first(fetch_parameter(self._place[f"{path}.{name}"]))
+        for read in law.reads:
+            sources[read.path] = self._fetch_signal(read.path)
+        return sources
+
+    def _fetch_signal(self, path: str) -> Callable[[int], tuple[int, ...]]:
+        """Return how an output is fetched, of one number or of several."""
+        alone = self._signals.get(Read(path, None))
+        if alone is not None:
+            return lambda _: fetch_input(1)(alone)
+        return lambda index: fetch_input(1)(self._signals[Read(path, index)])
 
     def _input(self, name: str, default: float, unit: Unit | None, moves: bool) -> list[str]:
         """Return the ports of an input, made where they are missing."""
@@ -130,3 +193,7 @@ class LawTable:
         names = [port.name for port in ports]
         self.rates.update(pairwise(names))
         return names
+
+
+def _fetch_first(fetch: Callable[[int], tuple[int, ...]]) -> Callable[[int], tuple[int, ...]]:
+    return lambda _: fetch(0)

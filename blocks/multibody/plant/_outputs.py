@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from .... import _contract as contract
 from ....errors import DiagramError, name_list, suggest
 from ...core._ports import Kind, Port
 from ..elements._element import AbstractElement, Output
-from ..joints._joint import Joint
+from ..elements._named_coordinates import frame_of
+from ..joints._joint import ANGLE, Joint
+from ..system._bodies import Body
+from ..system._orientation import sequence_axes
 from ._initial import coordinate_name
 from ._tables import Tables, nearest_first
 
@@ -40,6 +44,12 @@ _MARKER = {
         "angular acceleration of {} in world axes",
     ),
 }
+_BODY = {
+    **{axis: f"{axis} of the frame of {{}}" for axis in "xyz"},
+    **{f"e{n}": f"Euler parameter e{n} of {{}}, of continuous sign" for n in range(4)},
+}
+_LISTED = ("roll_pitch_yaw", "rotation_vector", "angles_ZXZ", "angles_ZYX")
+"""Angles in the list of outputs; the other sequences exist for bodies and markers as well."""
 _SYSTEM: dict[str, tuple[int, int, str | None, str]] = {
     "kinetic_energy": (contract.MB_OUT_KINETIC, 0, "J", "of all bodies"),
     "potential_energy": (
@@ -131,8 +141,11 @@ class Shown:
 def list_outputs(system: System) -> list[str]:
     """Return every path that can be an output of the mechanism."""
     found = list(_SYSTEM)
+    own = (*_MARKER, *_LISTED) if not system.planar else _MARKER
     for body in system.bodies:
-        found += [f"{body.name}.{what}" for what in _MARKER]
+        found += [f"{body.name}.{what}{rate}" for rate in ("", "_rate") for what in _BODY]
+        found += [f"{body.name}.{what}" for what in own]
+        found += [f"{body.name}.angle"] if system.planar else []
         for marker in body.markers.values():
             found += [f"{marker.path}.{what}" for what in _MARKER]
     for marker in system.ground.markers.values():
@@ -144,6 +157,30 @@ def list_outputs(system: System) -> list[str]:
     return found
 
 
+def _orientations(system: System) -> dict[str, tuple[int, str]]:
+    """Return outputs that are angles of a frame in the world: the sequence in C, and a text."""
+    if system.planar:
+        return {}
+    found = {
+        "roll_pitch_yaw": (_sequence("xyz"), "angles of {} about x, y and z of the world"),
+        "rotation_vector": (contract.MB_SEQUENCE_VECTOR, "axis of {} times its angle, world axes"),
+    }
+    for first, second, third in product("XYZ", repeat=3):
+        name = first + second + third
+        if sequence_axes(name):
+            found[f"angles_{name}"] = (_sequence(name), f"angles of {{}}, sequence {name}")
+            fixed = name.lower()
+            found[f"angles_{fixed}"] = (_sequence(fixed), f"angles of {{}}, fixed axes {fixed}")
+    return found
+
+
+def _sequence(name: str) -> int:
+    axes = sequence_axes(name)
+    assert axes is not None
+    i, j, k = axes if name.isupper() else reversed(axes)
+    return i + 3 * j + 9 * k + (0 if name.isupper() else contract.MB_SEQUENCE_REVERSED)
+
+
 def _joint_outputs(joint: Joint) -> Iterator[str]:
     for number in range(len(joint.coordinates)):
         name = coordinate_name(joint, number)
@@ -152,6 +189,12 @@ def _joint_outputs(joint: Joint) -> Iterator[str]:
     if len(joint.coordinates) == 1:
         yield from ("speed", "acceleration")
     yield from ("force", "torque", "closure", "closure_rate")
+
+
+def find_record(tables: Tables, path: str) -> tuple[tuple[int, int, int], set[str]]:
+    """Return the record of an output, and its inputs with direct feedthrough."""
+    shown = Catalog(tables).find(path)
+    return shown.record, shown.inputs
 
 
 class Catalog:
@@ -173,7 +216,7 @@ class Catalog:
             kind, which, unit, doc = _SYSTEM[path]
             return self._shown(path, kind, 0, which, 1, unit, doc, self._inputs(kind, 0, 0))
         owner, _, what = path.rpartition(".")
-        for find in (self._of_marker, self._of_joint, self._of_element):
+        for find in (self._of_marker, self._of_body, self._of_joint, self._of_element):
             found = find(path, owner, what)
             if found is not None:
                 return found
@@ -213,9 +256,15 @@ class Catalog:
         return set()
 
     def _of_marker(self, path: str, owner: str, what: str) -> Shown | None:
-        if what not in _MARKER:
+        angles = _orientations(self.system).get(what)
+        if what == "angle" and self.system.planar:
+            return self._of_planar_angle(path, owner)
+        if angles is None and what not in _MARKER:
             return None
-        kind, width, unit, doc = _MARKER[what]
+        if angles is None:
+            kind, width, unit, doc = _MARKER[what]
+        else:
+            kind, width, unit, doc = contract.MB_OUT_ANGLES, 3, "rad", angles[1]
         for body in (*self.system.bodies, self.system.ground):
             number = None
             if owner == body.name and not body.is_ground:
@@ -225,8 +274,37 @@ class Catalog:
                     number = self.tables.marker(marker)
             if number is not None:
                 inputs = self._inputs(kind, number, 0)
-                return self._shown(path, kind, number, 0, width, unit, doc.format(owner), inputs)
+                extra = 0 if angles is None else angles[0]
+                text = doc.format(owner)
+                return self._shown(path, kind, number, extra, width, unit, text, inputs)
         return None
+
+    def _of_body(self, path: str, owner: str, what: str) -> Shown | None:
+        body = next((body for body in self.system.bodies if body.name == owner), None)
+        name = what.removesuffix("_rate")
+        if body is None or name not in _BODY:
+            return None
+        rate = name != what
+        kind = contract.MB_OUT_BODY_RATE if rate else contract.MB_OUT_BODY_COORDINATE
+        unit = ("m/s" if rate else "m") if name in "xyz" else "1/s" if rate else "1"
+        doc = ("rate of " if rate else "") + _BODY[name].format(owner)
+        marker = self.tables.body_frame(body)
+        inputs = self._inputs(kind, marker, 0)
+        return self._shown(path, kind, marker, list(_BODY).index(name), 1, unit, doc, inputs)
+
+    def _of_planar_angle(self, path: str, owner: str) -> Shown | None:
+        """Return the angle of a body or marker in the world, over all turns."""
+        part, _, below = owner.partition(".")
+        body = self.system.parts.get(part)
+        marker = None
+        if isinstance(body, Body) and not body.is_ground:
+            marker = body.markers.get(below) if below else frame_of(body)
+        if marker is None:
+            return None
+        i, j = self.tables.body_frame(self.system.ground), self.tables.marker(marker)
+        number = self.tables.measure(i, j, ANGLE)
+        doc = f"angle of {owner} in the world"
+        return self._shown(path, contract.MB_OUT_COORDINATE, number, 0, 1, "rad", doc, set())
 
     def _of_joint(self, path: str, owner: str, what: str) -> Shown | None:
         joint = next((joint for joint in self.system.joints if joint.name == owner), None)

@@ -7,16 +7,20 @@ from dataclasses import fields
 
 from ...core._ports import Parameter, parameter
 from ...core._units import parse_unit
-from ..system._laws import AbstractLaw, Constant
+from ..system._laws import AbstractLaw, Constant, Formula
 
 
 def law_parameters(path: str, law: AbstractLaw, unit: str, doc: str) -> Iterator[Parameter]:
     """Yield the numbers of a law: a constant at `path`, others below it.
 
-    The values in tables and formulas are not parameters: they are constant.
+    The values in tables and in the text of formulas are not parameters: they are constant.
     """
     if isinstance(law, Constant):
         yield parameter(path, law.number, unit=unit, doc=doc)
+        return
+    if isinstance(law, Formula):
+        for name, value in law.parameters.items():
+            yield parameter(f"{path}.{name}", value, doc=f"{name} in the formula of {doc}")
         return
     for item in fields(law):  # type: ignore[arg-type]
         if not item.metadata:

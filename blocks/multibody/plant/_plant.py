@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...._deprecation import renamed_value
@@ -12,8 +14,9 @@ from ...core._block import NativeBlock
 from ...core._ports import CONTINUOUS, EVERY_TICK, Parameter, Port
 from ...core._stiffness import MULTIRATE_RK4
 from ..analysis._given_pose import check_pose
+from ..elements._push import Push
 from ._initial import Initial, read_initial
-from ._outputs import Catalog, Shown, list_outputs
+from ._outputs import Catalog, Shown, find_record, list_outputs
 from ._state_names import name_states
 from ._tables import Tables
 
@@ -106,6 +109,7 @@ class Plant(NativeBlock):
             self.has_internal_solver = self.takes_input_derivatives = True
         self.memory_holds = not own  # results of init, and the turn counts of angles
         self.system = system
+        self.added_outputs: tuple[str, ...] = ()  # by `with_outputs`
         self.gravity = system.gravity
         self.substeps = substeps if own else 1
         self.largest_step: float | None = None  # of RK4 where it is stable, once asked for
@@ -147,7 +151,21 @@ class Plant(NativeBlock):
         have = [port.name for port in self.outputs]
         more = [path for path in outputs if path not in have]
         made: Any = self._made_with
-        return Plant(self.system, outputs=[*have, *more], check=False, **made)
+        plant = Plant(self.system, outputs=[*have, *more], check=False, **made)
+        return plant.copy_with(added_outputs=(*self.added_outputs, *more))
+
+    def with_push(self) -> tuple[Plant, Push]:
+        """Return the same block with a `Push` as its last element, and the push."""
+        system = self.system
+        taken = {*system.parts, *(port.name.partition(".")[0] for port in self.inputs)}
+        name = next(name for n in count(1) if (name := f"push{n if n > 1 else ''}") not in taken)
+        push = Push(name, system)
+        pushed = copy(system)
+        pushed._parts = {**system.parts, name: push}
+        made: Any = self._made_with
+        outputs = [port.name for port in self.outputs]
+        plant = Plant(pushed, outputs=outputs, check=False, **made)
+        return plant.copy_with(added_outputs=self.added_outputs), push
 
     def describe_missing_port(self, port: str) -> str:
         """Return where to name an output or a parameter of the mechanism that is not yet a port."""
@@ -191,7 +209,7 @@ def _write(tables: Tables, paths: Sequence[str]) -> tuple[list[Shown], list[int]
         shown.extend(catalog.find(path) for path in paths)
         return [list(item.record) for item in shown]
 
-    return shown, tables.write(show)
+    return shown, tables.write(show, lambda path: find_record(tables, path))
 
 
 def _read_integrator(integrator: str, own: bool, radius: float) -> float | None:

@@ -12,6 +12,7 @@ from ....errors import DiagramError, name_list, suggest
 from ...core._ports import Parameter, parameter
 from ..analysis._sharing import joint_stiffnesses
 from ..elements._element import Element
+from ..elements.formula._reads import order_reads
 from ..joints._joint import Coordinate, Joint, Row
 from ..system._bodies import Body, Marker
 from ..system._laws import AbstractLaw
@@ -31,6 +32,9 @@ OF_REACTIONS = {
     contract.MB_OUT_POWER,
 }
 """Kinds of output that depend on the load distribution, in addition to those of couplings."""
+
+FindOutput = Callable[[str], tuple[Sequence[int], set[str]]]
+"""Returns the record of an output and its inputs with direct feedthrough, by its path."""
 
 _AXIS = {f"{axis}_{side}": n for n, (side, axis) in enumerate(product("ij", "fgh"))}
 _RENAMED = {
@@ -90,7 +94,8 @@ class Tables:
         self.laws_of: dict[str, range] = {}
         """Index of the record of each element, and the laws that the record added."""
         self._lay_out_parameters()
-        self.laws = LawTable(self._numbers, self._place, self._hide, inputs)
+        self._signals = {read: n for n, read in enumerate(order_reads(system))}
+        self.laws = LawTable(self._numbers, self._place, self._hide, inputs, self._signals)
         self.input_names = self.laws.input_names
         self.input_ports = self.laws.ports
 
@@ -129,6 +134,10 @@ class Tables:
         """Return where a number of the mechanism lies among the parameters."""
         return self._place[path]
 
+    def hide(self, values: Sequence[float] | Array) -> int:
+        """Put numbers that cannot be set among the parameters, and return where they lie."""
+        return self._hide(values)
+
     def law(self, path: str, law: AbstractLaw, *, moves: bool = False, shift: bool = False) -> int:
         """Return the number of a law; see `LawTable.add`."""
         return self.laws.add(path, law, moves=moves, shift=shift)
@@ -163,6 +172,8 @@ class Tables:
 
     def marker(self, marker: Marker, frame: Array | None = None) -> int:
         """Return the number of a marker, with another frame for those of joints."""
+        if not marker.name:
+            return self.body_frame(marker.body)
         frame = marker.rotation if frame is None else frame
         key = (marker.path, frame.tobytes())
         if key not in self._marker_numbers:
@@ -186,23 +197,25 @@ class Tables:
         key = (body.name, "frame")
         if key not in self._marker_numbers:
             self._marker_numbers[key] = len(self._markers)
-            zero = self._hide([0.0, 0.0, 0.0])
+            zero = self._hide([0.0] * 6)  # position and tilt
             one = self._hide([1.0, 0.0, 0.0, 0.0])
             self._markers.append([self.tree.link_of.get(body, -1), zero, one, -1, -1, -1])
         return self._marker_numbers[key]
 
     # -- the tables
 
-    def write(self, show: Callable[[], list[list[int]]]) -> list[int]:
+    def write(self, show: Callable[[], list[list[int]]], find: FindOutput) -> list[int]:
         """Return the integers.
 
-        `show` returns the records of the outputs; it is called after those of the elements exist.
+        `show` returns the records of the outputs; it is called after those of the elements exist,
+        as is `find` for the outputs that formulas read.
         """
         tree = self.tree
         bodies = [self._body_record(body) for body in self.system.bodies]
         links = [self._link_record(link) for link in tree.links]
         rows, cuts, paths = self._closures()
         self._force_records = self._forces()
+        signals = self._signal_records(find)
         forces, outputs = self._force_records, show()
         reactions = any(self._tells_sharing(record) for record in outputs)
         joints = self._sharing_joints(reactions) if cuts else []
@@ -241,14 +254,14 @@ class Tables:
             self.laws.records, forces, outputs, self.measures, self.laws.words, mass_slots,
             pattern.permutation, pattern.row_start, pattern.column_of,
             pattern.slot_of, pattern.column_start, pattern.row_of, names,
-            self._joint_frictions, joints, [law for _, law in motion_laws], keeps,
+            self._joint_frictions, joints, [law for _, law in motion_laws], keeps, signals,
         ]  # fmt: skip
         head = [
             len(links), tree.nq, tree.nv, len(bodies), len(self._markers), len(rows), len(cuts),
             len(path_records), len(pairs), jacobian, len(self.laws.records), len(forces),
             len(outputs), nonzeros, len(self.measures), len(self.laws.words), len(names),
             len(mass_slots), self._contacts, len(self._joint_frictions), len(joints),
-            len(motion_laws), len(keeps),
+            len(motion_laws), len(keeps), len(signals),
             int(self.own), int(self.implicit), self.substeps,
             int(self.system.planar),
             self._place["gravity"], settings,
@@ -290,8 +303,21 @@ class Tables:
             index = links + cuts + len(constraints) + number
             records.append([index, *ends, places.get(element.name, -1)])
         for number, constraint in enumerate(constraints):
-            of = of_joint[constraint.terms[-1].joint.name]
-            records.append([links + cuts + number, *of[1:]])
+            of = constraint.terms[-1].joint
+            if of.name in of_joint:
+                record = of_joint[of.name][1:]
+            else:
+                record = [self.marker(of.first, of.frame_i), self.marker(of.second, of.frame_j), -1]
+            records.append([links + cuts + number, *record])
+        return records
+
+    def _signal_records(self, find: FindOutput) -> list[list[int]]:
+        """Return the outputs that formulas read, each with the number of it that is read."""
+        records = []
+        for read in self._signals:
+            record, inputs = find(read.path)
+            records.append([*record, read.element or 0])
+            self.laws.signal_inputs[read] = inputs
         return records
 
     def _motion_laws(self) -> list[tuple[str, int]]:
@@ -321,6 +347,7 @@ class Tables:
         texts += [body.name for body in self.system.bodies]
         texts += motion_laws
         texts += [item.path for item in self._kept]
+        texts += [*self.laws.formulas, *(read.text for read in self._signals)]
         return [byte for text in texts for byte in text.replace("\0", "").encode() + b"\0"]
 
     def _close_parameters(self) -> None:

@@ -142,7 +142,8 @@ def _driven_joints(system: System, usable: list[Joint]) -> set[str]:
 def _wanted_joints(system: System) -> set[str]:
     """Names of joints with efforts on a coordinate: the tree has it cheaper than a closure."""
     wanted = {item.acts_on.name for item in system.elements if item.acts_on}
-    return wanted | {term.joint.name for item in system.couplings for term in item.terms}
+    ties = (*system.couplings, *system.general_constraints)
+    return wanted | {term.joint.name for item in ties for term in item.terms}
 
 
 def _add_chain(tree: Tree, system: System, joint: Joint | None, parent: Body, child: Body) -> None:

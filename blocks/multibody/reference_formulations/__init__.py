@@ -15,12 +15,13 @@ from ..equations._projections import project_position, project_velocity
 from ..equations._redundancy import RedundancyReport, report_redundancy
 from ._comparison import OLDANI, Comparison, compare
 from ._natural import NaturalModel
-from ._runs import INDEX_3, METHODS, Run, make_model, run
+from ._runs import INDEX_3, METHODS, QTZ_INDEPENDENT, Run, make_model, run
 
 __all__ = [
     "INDEX_3",
     "METHODS",
     "OLDANI",
+    "QTZ_INDEPENDENT",
     "AbstractModel",
     "Comparison",
     "Equations",

@@ -15,8 +15,19 @@ from rich.table import Table
 from ....errors import DiagramError
 from ...core._vectors import require_choice
 from .. import mechanisms
+from ..equations._assembly import assemble, consistent_velocity
+from ..equations._redundancy import report_redundancy
 from ..system._system import System
-from ._runs import INDEX_3, LIMIT, Coordinates, Integrator, Projection, run
+from ._runs import (
+    INDEX_3,
+    LIMIT,
+    QTZ_INDEPENDENT,
+    Coordinates,
+    Integrator,
+    Projection,
+    make_model,
+    run,
+)
 
 Made = Callable[[], System]
 
@@ -62,12 +73,17 @@ OTHERS = (
     Entry("penalty", "penalty"),
     Entry("index 3", INDEX_3),
     Entry("partition LU", "partitioning lu", "partition"),
+    Entry("partition G-J", "partitioning gauss-jordan", "partition"),
     Entry("partition QR", "partitioning qr", "partition"),
     Entry("null space SVD", "null space svd", "both"),
     Entry("null space QR", "null space qr", "both"),
     Entry("U-K SVD", "udwadia-kalaba svd", "both"),
     Entry("U-K Greville", "udwadia-kalaba greville", "both"),
+    Entry("U-K Varga", "udwadia-kalaba varga", "both"),
+    Entry("U-K Householder", "udwadia-kalaba householder", "both"),
+    Entry("U-K Gram-Schmidt", "udwadia-kalaba gram-schmidt", "both"),
     Entry("QTZ", "qtz", "both"),
+    Entry("QTZ independent", QTZ_INDEPENDENT, "position"),
 )
 """What the thesis does not compare."""
 
@@ -165,11 +181,12 @@ class Comparison:
 
 
 def compare(
-    mechanism: str = "slider-crank",
+    mechanism: str | System = "slider-crank",
     *,
     steps: Sequence[float] = (1e-2, 1e-3),
     until: float = 5.0,
     every: bool = False,
+    methods: Sequence[str] = (),
     coordinates: Coordinates = "natural",
     integrator: Integrator = "position-first",
     progress: Callable[[str], None] | None = None,
@@ -179,25 +196,40 @@ def compare(
     Parameters
     ----------
     mechanism
-        A key of `MECHANISMS`.
+        A key of `MECHANISMS`, or a system.
     steps, until
         In s. [O] has 1e-4 too, which takes a minute for each line.
     every
         Also the methods that [O] does not compare.
+    methods
+        Labels of the methods to run, such as ``("ALF PRJ", "QTZ")``; instead of `every`.
     coordinates
-        Of spatial mechanisms.
+        Of spatial mechanisms: ``"natural"`` or ``"euler"``.
     integrator
         Of all methods but index 3; [O] calls its own semi-implicit and does not write it out. With
         the position first all projected runs are stable, as published.
     progress
         Called with the name of each run before it starts.
     """
-    require_choice("mechanism", mechanism, tuple(MECHANISMS))
+    if isinstance(mechanism, System):
+        own, title = mechanism, mechanism.name
+        model = make_model(own, coordinates)
+        q = assemble(model)
+        v, _ = consistent_velocity(model, 0.0, q)
+        over = report_redundancy(model, 0.0, q, v).redundant > 0
+        cases: dict[bool, Made] = {over: lambda: own}
+    else:
+        require_choice("mechanism", mechanism, tuple(MECHANISMS))
+        cases, title = MECHANISMS[mechanism], mechanism
+    entries = {entry.label: entry for entry in (*OLDANI, *OTHERS)}
+    for label in methods:
+        require_choice("a method", label, tuple(entries))
+    chosen = [entries[label] for label in methods] or [*OLDANI, *(OTHERS if every else ())]
     if not steps:
         raise DiagramError("a comparison needs at least one step.")
     lines = []
-    for entry in (*OLDANI, *(OTHERS if every else ())):
-        for redundant, make in MECHANISMS[mechanism].items():
+    for entry in chosen:
+        for redundant, make in cases.items():
             for step in steps:
                 if progress is not None:
                     progress(f"{entry.label}, {'redundant, ' if redundant else ''}{step:g} s")
@@ -229,6 +261,7 @@ def compare(
                         published,
                     )
                 )
+    kind = "planar" if cases[lines[-1].redundant]().planar else coordinates
     return Comparison(
-        f"{mechanism}, {until:g} s of motion, {coordinates} coordinates", tuple(lines)
+        f"{title}, {until:g} s of motion, {kind} coordinates, {integrator}", tuple(lines)
     )

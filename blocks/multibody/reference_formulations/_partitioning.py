@@ -1,14 +1,17 @@
-"""Coordinate partitioning [V 2.9-2.17]: dependent u, independent v, by LU or by QR.
+"""Coordinate partitioning [V 2.9-2.17]: dependent u, independent v, by LU, Gauss-Jordan or QR.
 
     M̂ v̈ = F̂,   ü = Φ_u⁻¹ (γ - Φ_v v̈),   λ = Φ_u⁻ᵀ (F^u - M^uv v̈ - M^uu ü)
 
 with M̂ = M^vv - M^vu H - Hᵀ (M^uv - M^uu H) and H = Φ_u⁻¹ Φ_v. The partition is retained until the
-least singular value of Φ_u has halved. LU with full pivoting drops redundant rows, whose λ is then
-0; QR mixes rows, and its λ is that of least norm.
+least singular value of Φ_u has halved. LU and Gauss-Jordan with full pivoting take the same rows
+and coordinates and drop redundant rows, whose λ is then 0; Gauss-Jordan clears the rows above a
+pivot too, which leaves Φ_u⁻¹. QR mixes rows, and its λ is that of least norm.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +23,8 @@ from ..equations._model import Model
 from ..system._rotations import Array
 
 Indices = npt.NDArray[np.intp]
+By = Literal["lu", "gauss-jordan", "qr"]
+Solver = Callable[..., Array]
 
 RANK = 1e-8
 """Pivots below this part of the largest one count as 0."""
@@ -49,8 +54,37 @@ def full_pivots(matrix: Array, tolerance: float = RANK) -> tuple[Indices, Indice
     return rows[:rank], columns
 
 
+def gauss_jordan(matrix: Array) -> Array:
+    """Return the inverse of a square matrix by elimination with full pivots.
+
+    Raises
+    ------
+    LinAlgError
+        If a pivot is 0.
+    """
+    n = len(matrix)
+    left, right = matrix.copy(), np.eye(n)
+    order = np.arange(n)
+    for k in range(n):
+        i, j = (k + at for at in divmod(int(np.argmax(np.abs(left[k:, k:]))), n - k))
+        for table in (left, right):
+            table[[k, i]] = table[[i, k]]
+        left[:, [k, j]], order[[k, j]] = left[:, [j, k]], order[[j, k]]
+        pivot = left[k, k]
+        if pivot == 0.0:
+            raise np.linalg.LinAlgError("a pivot of the elimination is 0")
+        factors = left[:, k] / pivot
+        factors[k] = 0.0
+        left -= np.outer(factors, left[k])
+        right -= np.outer(factors, right[k])
+        left[k], right[k] = left[k] / pivot, right[k] / pivot
+    inverse = np.empty_like(right)
+    inverse[order] = right
+    return inverse
+
+
 def _choose(jacobian: Array, by: str, memory: dict[str, Any]) -> None:
-    if by == "lu":
+    if by != "qr":
         rows, columns = full_pivots(jacobian)
         mix: Array = np.eye(len(jacobian))[rows]
     else:
@@ -64,8 +98,8 @@ def _choose(jacobian: Array, by: str, memory: dict[str, Any]) -> None:
     memory["partitions"] = memory.get("partitions", 0) + 1
 
 
-def partition(jacobian: Array, by: Literal["lu", "qr"], memory: dict[str, Any]) -> Any:
-    """Return the rows that mix Φ_q to Φ_u and Φ_v, and factors of Φ_u; choose u and v if due."""
+def partition(jacobian: Array, by: By, memory: dict[str, Any]) -> tuple[Array, Solver]:
+    """Return the rows that mix Φ_q to Φ_u and Φ_v, and what solves Φ_u; choose u and v if due."""
     if "u" not in memory:
         _choose(jacobian, by, memory)
     mix, square, least = _reduce(jacobian, by, memory)
@@ -73,7 +107,10 @@ def partition(jacobian: Array, by: Literal["lu", "qr"], memory: dict[str, Any]) 
         _choose(jacobian, by, memory)
         mix, square, least = _reduce(jacobian, by, memory)
     memory.setdefault("least", least)
-    return mix, lu_factor(square)
+    if by == "gauss-jordan":
+        inverse = gauss_jordan(square)
+        return mix, lambda right, trans=0: (inverse.T if trans else inverse) @ right
+    return mix, partial(lu_solve, lu_factor(square))
 
 
 def _reduce(jacobian: Array, by: str, memory: dict[str, Any]) -> tuple[Array, Array, float]:
@@ -93,14 +130,14 @@ def accelerations(
     v: Array,
     memory: dict[str, Any],
     *,
-    by: Literal["lu", "qr"] = "lu",
+    by: By = "lu",
 ) -> tuple[Array, Array]:
     """Return q̈ and λ; `memory` keeps the partition."""
     e = model.evaluate(t, q, v)
-    mix, factor = partition(e.jacobian, by, memory)
+    mix, solve = partition(e.jacobian, by, memory)
     u, w = memory["u"], memory["v"]
-    h = lu_solve(factor, mix @ e.jacobian[:, w])
-    g = lu_solve(factor, mix @ e.gamma)
+    h = solve(mix @ e.jacobian[:, w])
+    g = solve(mix @ e.gamma)
     mass, force = e.mass, e.force
     uu, uv, vu, vv = (mass[np.ix_(*pair)] for pair in ((u, u), (u, w), (w, u), (w, w)))
     reduced = vv - vu @ h - h.T @ (uv - uu @ h)
@@ -108,7 +145,7 @@ def accelerations(
     qdd = np.zeros(len(q))
     qdd[w] = np.linalg.solve(reduced, right)
     qdd[u] = g - h @ qdd[w]
-    lam = lu_solve(factor, force[u] - uv @ qdd[w] - uu @ qdd[u], trans=1)
+    lam = solve(force[u] - uv @ qdd[w] - uu @ qdd[u], trans=1)
     result: Array = mix.T @ lam
     return qdd, result
 
@@ -120,7 +157,7 @@ def correct(
     v: Array,
     memory: dict[str, Any],
     *,
-    by: Literal["lu", "qr"] = "lu",
+    by: By = "lu",
     tolerance: float = 1e-12,
     iterations: int = 20,
 ) -> tuple[Array, Array]:
@@ -133,8 +170,8 @@ def correct(
     for _ in range(iterations):
         if np.abs(phi).max(initial=0.0) <= tolerance:
             break
-        mix, factor = partition(jacobian, by, memory)
-        new[memory["u"]] -= lu_solve(factor, mix @ phi)
+        mix, solve = partition(jacobian, by, memory)
+        new[memory["u"]] -= solve(mix @ phi)
         phi, jacobian = model.constraints(t, new)
         if not np.isfinite(phi).all():
             break
@@ -143,8 +180,8 @@ def correct(
             f"dependent coordinates did not close: |Φ| = {np.abs(phi).max():.3g}."
         )
     e = model.evaluate(t, new, v)
-    mix, factor = partition(e.jacobian, by, memory)
+    mix, solve = partition(e.jacobian, by, memory)
     u, w = memory["u"], memory["v"]
     rates = v.copy()
-    rates[u] = -lu_solve(factor, mix @ (e.jacobian[:, w] @ v[w] + e.phi_t))
+    rates[u] = -solve(mix @ (e.jacobian[:, w] @ v[w] + e.phi_t))
     return new, rates

@@ -43,17 +43,26 @@ METHODS: dict[str, Method] = {
     "penalty": penalty.accelerations,
     "augmented lagrangian": augmented_lagrangian.accelerations,
     "partitioning lu": partial(partitioning.accelerations, by="lu"),
+    "partitioning gauss-jordan": partial(partitioning.accelerations, by="gauss-jordan"),
     "partitioning qr": partial(partitioning.accelerations, by="qr"),
     "null space svd": partial(null_space.accelerations, by="svd"),
     "null space qr": partial(null_space.accelerations, by="qr"),
     "udwadia-kalaba svd": partial(udwadia_kalaba.accelerations, by="svd"),
     "udwadia-kalaba greville": partial(udwadia_kalaba.accelerations, by="greville"),
+    "udwadia-kalaba varga": partial(udwadia_kalaba.accelerations, by="varga"),
+    "udwadia-kalaba householder": partial(udwadia_kalaba.accelerations, by="householder"),
+    "udwadia-kalaba gram-schmidt": partial(udwadia_kalaba.accelerations, by="gram-schmidt"),
     "qtz": qtz.accelerations,
 }
 """Every method by name: ``accelerations(model, t, q, v, memory, **options) -> (q̈, λ)``."""
 
 INDEX_3 = "augmented lagrangian index 3"
-"""The method that is its own integrator."""
+QTZ_INDEPENDENT = "qtz independent"
+STEPPERS: dict[str, Callable[..., tuple[Array, Array]]] = {
+    INDEX_3: index3.step,
+    QTZ_INDEPENDENT: qtz.independent_step,
+}
+"""Methods that are their own integrator: ``step(model, t, q, v, memory, h, **options)``."""
 
 LIMIT = 0.1
 """A run fails where |Φ| exceeds this: a joint is 0.1 m off, or a unit vector 5 % too long."""
@@ -134,7 +143,7 @@ def run(
     what
         A system, or a model of one.
     method
-        A key of `METHODS`, or `INDEX_3`, which has its own integrator.
+        A key of `METHODS`, or `INDEX_3` or `QTZ_INDEPENDENT`, which have their own integrators.
     step, until
         In s.
     coordinates
@@ -161,8 +170,7 @@ def run(
     between: it gains speed as dω/dt = ½ h ω³ and runs away in finite time. Position first loses
     speed at that rate.
     """
-    if method != INDEX_3:
-        require_choice("method", method, (*METHODS, INDEX_3))
+    require_choice("method", method, (*METHODS, *STEPPERS))
     require_choice("integrator", integrator, tuple(_STEPS))
     require_choice("projection", projection, ("none", "position", "both", "partition"))
     if not step > 0 or not until >= step:
@@ -175,9 +183,9 @@ def run(
     else:
         q, v = start[0].copy(), start[1].copy()
     memory: dict[str, Any] = {}
-    chosen = partial(METHODS.get(method, index3.step), **dict(options or {}))
+    chosen = partial({**METHODS, **STEPPERS}[method], **dict(options or {}))
     stepping = _Stepping(model, chosen, memory, projection in ("position", "both"), step)
-    advance = _index_3 if method == INDEX_3 else _STEPS[integrator]
+    advance = _own_step if method in STEPPERS else _STEPS[integrator]
     steps = round(until / step)
     qs, vs = np.zeros((2, steps + 1, model.n))
     qs[0], vs[0] = q, v
@@ -308,8 +316,9 @@ def _rk4(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
     )
 
 
-def _index_3(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-    return s.method(s.model, t, q, v, s.memory, s.h)
+def _own_step(s: _Stepping, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    q, v = s.method(s.model, t, q, v, s.memory, s.h)
+    return s.close(t + s.h, q, v), v
 
 
 _STEPS = {

@@ -26,15 +26,15 @@ from scipy.linalg import cholesky, solve_triangular
 from ....errors import FormulationError
 from ..equations._model import Model
 from ..system._rotations import Array
-from ._greville import pseudoinverse as greville
+from ._pseudoinverses import PSEUDOINVERSES
 
 RANK = 1e-8
 """Singular values below this part of the largest one count as 0."""
 
 
 def _inverse(matrix: Array, by: str) -> Array:
-    if by == "greville":
-        return greville(matrix)
+    if by in PSEUDOINVERSES:
+        return PSEUDOINVERSES[by](matrix)
     return np.asarray(np.linalg.pinv(matrix, rcond=RANK), dtype=np.float64)
 
 
@@ -45,7 +45,7 @@ def accelerations(
     v: Array,
     memory: dict[str, Any],
     *,
-    by: Literal["svd", "greville"] = "svd",
+    by: Literal["svd", "greville", "varga", "householder", "gram-schmidt"] = "svd",
     form: Literal["plain", "regular", "general"] = "regular",
 ) -> tuple[Array, Array]:
     """Return q̈ and λ of least norm in the measure of M.

@@ -97,6 +97,10 @@ class Marker:
         yield parameter(
             f"{self.path}.position", position, unit="m", doc="on the body", tunable=False
         )
+        # Directly after the position: the kernel finds it there.
+        turn = 0.0 if self.body.system.planar else np.zeros(3)
+        doc = "rotation vector of its axes on the body, to vary their direction"
+        yield parameter(f"{self.path}.tilt", turn, unit="rad", doc=doc, tunable=False)
         for axis, law in self.motion.items():
             yield from law_parameters(f"{self.path}.{axis}", law, "m", f"motion along {axis}")
 
@@ -210,6 +214,11 @@ class Body:
     ) -> Mapping[str, AbstractLaw]:
         axes = "xy" if self.system.planar else "xyz"
         laws = {}
+        if motion is not None and not isinstance(motion, Mapping):
+            raise DiagramError(
+                f"`motion` of marker `{path}` is a dict of laws by axis, such as "
+                f'{{"z": "0.1*sin(t)"}}; got {motion!r}.'
+            )
         for axis, value in (motion or {}).items():
             if axis not in tuple(axes):
                 raise DiagramError(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,24 @@ _OMEGA = {"unit": "rad/s"}
 _PHASE = {"unit": "rad"}
 
 
+class Read(NamedTuple):
+    """A number of an output of the mechanism, such as ``slider.x`` or ``slider.position[0]``."""
+
+    path: str
+    element: int | None
+
+    @property
+    def text(self) -> str:
+        """Return it as it stands in a formula."""
+        return self.path if self.element is None else f"{self.path}[{self.element}]"
+
+
+WHOLE = frozenset(
+    ("kinetic_energy", "potential_energy", "weight_energy", "elastic_energy", "contact_energy")
+)
+"""Outputs of a whole mechanism that formulas may read: their names have no dot."""
+
+
 class AbstractLaw(ABC):
     """A number as a function of time, and maybe of other variables."""
 
@@ -41,6 +60,11 @@ class AbstractLaw(ABC):
     def variables(self) -> frozenset[str]:
         """Names of what it depends on: ``t``, and in forces ``l`` or ``q``, and ``v``."""
         return frozenset("t")
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """Outputs of the mechanism that it depends on."""
+        return ()
 
     def value(self, t: float) -> float:
         """Return the value at time t."""
@@ -200,29 +224,63 @@ class Formula(AbstractLaw):
     """An expression such as ``"0.03*sin(5*pi*t)"``, read safely; see `Expression` for its grammar.
 
     Its derivatives follow from the rules of calculus, not from differences. Where a formula jumps,
-    such as ``"where(t < 1, 10, 0)"``, a step of the solver ends; the internal solver of a mechanism
-    and ``events="tick"`` integrate across the jump.
+    such as ``"where(t < 1, 10, 0)"``, a step of the solver ends; ``events="tick"`` integrates
+    across the jump.
+
+    Forces, torques and coefficients of springs may also depend on outputs of the mechanism that
+    follow from positions and velocities, ``"10*abs(slider.x - 0.661)"``: see `System.outputs`. Of a
+    vector one number is read, ``rod.velocity[1]``; names that are not words stand in quotes,
+    ``'piston pin.angle'``. The absolute coordinates of a body are ``slider.x``, ``y``, ``z`` and
+    its Euler parameters ``e0`` … ``e3``, with continuous signs; their rates ``slider.x_rate`` ….
 
     Parameters
     ----------
     text
         Of the time ``t``; in springs also of the length ``l`` and its rate ``v``, in elements on a
-        joint of the coordinate ``q`` and its rate ``v``.
+        joint of the coordinate ``q`` and its rate ``v``; of `parameters` and outputs.
+    parameters
+        Numbers by name. They are parameters of the mechanism: ``"tire.stiffness.k"``.
     """
 
     text: str
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     parsed: ParsedFormula = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parsed", read_formula(self.text, ("t", "l", "q", "v")))
+        known = ("t", "l", "q", "v", *_read_parameters(self))
+        object.__setattr__(self, "parsed", read_formula(self.text, known, dotted=True))
+        used = {variable.name for variable in self.parsed.variables()}
+        for name in self.parameters:
+            if name not in used:
+                raise DiagramError(
+                    f"the formula `{self.text}` does not use its parameter `{name}`."
+                    f"{suggest(name, used)}"
+                )
         for variable in self.parsed.variables():
-            if variable.index is not None:
+            if variable.index is not None and not self._is_output(variable.name):
                 raise self.parsed.fail(variable.column, f"`{variable.name}` is one number")
+
+    def _is_output(self, name: str) -> bool:
+        return name not in self.parameters and ("." in name or name in WHOLE)
 
     @property
     def variables(self) -> frozenset[str]:
-        """Those in the text."""
-        return frozenset(variable.name for variable in self.parsed.variables())
+        """Those in the text that are neither parameters nor outputs."""
+        return frozenset(
+            variable.name
+            for variable in self.parsed.variables()
+            if variable.name not in self.parameters and not self._is_output(variable.name)
+        )
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """Outputs in the text."""
+        found = (
+            Read(variable.name, variable.index)
+            for variable in self.parsed.variables()
+            if self._is_output(variable.name)
+        )
+        return tuple(dict.fromkeys(found))
 
     def jet(self, t: float) -> Jet:
         """Return the value and its derivatives."""
@@ -233,6 +291,13 @@ class Formula(AbstractLaw):
         return self._evaluate({name: (value, 0.0, 0.0) for name, value in values.items()})[0]
 
     def _evaluate(self, variables: dict[str, Jet]) -> Jet:
+        unknown = [read.text for read in self.reads if read.text not in variables]
+        if unknown:
+            raise DiagramError(
+                f"the formula `{self.text}` depends on {name_list(f'`{name}`' for name in unknown)}"
+                f", which is known to a moving mechanism only."
+            )
+        variables |= {name: (value, 0.0, 0.0) for name, value in self.parameters.items()}
         try:
             jet = evaluate(self.parsed.term, variables)
         except (ArithmeticError, ValueError):
@@ -298,6 +363,12 @@ def check_motion(what: str, law: AbstractLaw) -> AbstractLaw:
     A formula with branches is checked over its first 10 s; later jumps, and those of inputs, are
     detected during the run.
     """
+    if law.reads:
+        raise DiagramError(
+            f"{what} depends on `{law.reads[0].text}`, an output of the mechanism: prescribed "
+            f"motion is a law of t. Forces, torques and coefficients of springs may depend on "
+            f"outputs."
+        )
     jump = _find_jump(law) if isinstance(law, Formula) and _has_branches(law.parsed.term) else None
     if jump is not None:
         raise DiagramError(
@@ -347,6 +418,20 @@ def _find_jump(law: AbstractLaw) -> tuple[float, float] | None:
     except DiagramError:  # undefined at some time: the run reports it if it gets there
         return None
     return None
+
+
+def _read_parameters(law: Formula) -> Mapping[str, float]:
+    """Check the parameters of a formula, and make them numbers that do not change."""
+    numbers = {}
+    for name, value in dict(law.parameters).items():
+        if not isinstance(name, str) or not name.isidentifier() or name in ("t", "l", "q", "v"):
+            raise DiagramError(
+                f"a parameter of the formula `{law.text}` has a name that is a word other than t, "
+                f"l, q and v; got {name!r}."
+            )
+        numbers[name] = read_number(f"parameter `{name}` of the formula `{law.text}`", value)
+    object.__setattr__(law, "parameters", MappingProxyType(numbers))
+    return numbers
 
 
 def _read_fields(law: AbstractLaw, *names: str) -> None:

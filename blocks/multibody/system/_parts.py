@@ -18,6 +18,8 @@ from ._rotations import Array, freeze
 if TYPE_CHECKING:
     from ..elements._coupling import Coupling
     from ..elements._driver import JointDriver
+    from ..elements._function_constraint import FunctionConstraint
+    from ..elements._rolling import RollingRow
 
 Part = Body | Joint | Element | Constraint
 T = TypeVar("T", bound=Joint | Element | Constraint)
@@ -73,8 +75,8 @@ class Parts:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return the equations between joint coordinates: the drivers, then the couplings."""
-        return (*self.drivers, *self.couplings)
+        """Return the equations between coordinates: drivers, couplings, then the others."""
+        return (*self.drivers, *self.couplings, *self.general_constraints)
 
     @property
     def drivers(self) -> tuple[JointDriver, ...]:
@@ -85,8 +87,18 @@ class Parts:
     @property
     def couplings(self) -> tuple[Coupling, ...]:
         """Return the couplings of joint coordinates, in order of making."""
-        found = (p for p in self._parts.values() if isinstance(p, Constraint) and not p.driven)
+        found = (
+            part
+            for part in self._parts.values()
+            if isinstance(part, Constraint) and not (part.driven or part.general)
+        )
         return cast("tuple[Coupling, ...]", tuple(found))
+
+    @property
+    def general_constraints(self) -> tuple[FunctionConstraint | RollingRow, ...]:
+        """Return constraints by formula, on curves and of rolling contacts, in order of making."""
+        found = (p for p in self._parts.values() if isinstance(p, Constraint) and p.general)
+        return cast("tuple[FunctionConstraint | RollingRow, ...]", tuple(found))
 
     def _newest_body(self) -> Body:
         """Return the body made last, or the ground: counting all of them takes longer each time."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
@@ -15,10 +16,12 @@ from ....errors import DiagramError, name_list
 from ...core._exports import Experiment, Terminals
 from ...core._ports import Matrix, Numbers, Parameter, parameter
 from ..elements._table import ElementMethods
+from ..elements.formula._read_problems import list_read_problems
 from ..joints._table import JointMethods
 from ._bodies import Body, read_inertia, read_mass
 from ._reading import read_number, read_rotation, suggest_keywords
 from ._rotations import Array, freeze
+from ._visuals import Visual
 
 if TYPE_CHECKING:
     from ..analysis._equilibrium import Equilibrium
@@ -62,6 +65,7 @@ class System(JointMethods, ElementMethods):
         self.ground = Body("ground", self, -1, 0.0, zero, none, zero, one, zero, zero)
         self._parts = {"ground": self.ground}
         self._stiffnesses: dict[str, tuple[float, float]] = {}
+        self._visuals: dict[str, list[Visual]] = {}
 
     @staticmethod
     @suggest_keywords
@@ -126,11 +130,50 @@ class System(JointMethods, ElementMethods):
         )
         return build_system(System, path, gravity, options)
 
+    @staticmethod
+    @suggest_keywords
+    def from_s3d(
+        folder: str | Path,
+        *,
+        mass_center: Literal["legacy", "physical"] | None = None,
+        allow_nonphysical: bool = False,
+    ) -> System:
+        """Create a system from a folder of NumDyn3D cards, files ``*.s3d``.
+
+        The treatment of each card is described in docs/guides/multibody.md. `read_s3d` also
+        returns the time range and the solver settings.
+
+        Parameters
+        ----------
+        folder
+            With the cards General, Connection, Inertial and Initial Configuration, and optionally
+            Force, SPDamp, Driving Pos and QRTol.
+        mass_center
+            ``"legacy"``: the mass center of each body is the origin of its frame, as in the
+            original program, which ignores the key `CoM`. ``"physical"``: it is `CoM`, and the
+            inertia is about it. If not given, ``"legacy"``, with a warning where `CoM` is not 0.
+        allow_nonphysical
+            Accept principal moments of inertia that no mass distribution has.
+
+        Raises
+        ------
+        DiagramError
+            With file and line of everything that is not valid or cannot be expressed.
+        """
+        from ..cards._read import read_cards
+
+        return read_cards(System, folder, mass_center, allow_nonphysical).system
+
     def __repr__(self) -> str:
         return (
             f"System({self.name!r}, {len(self.bodies)} bodies, {len(self.joints)} joints, "
             f"{len(self.elements)} forces, {len(self.drivers)} drivers)"
         )
+
+    def _repr_html_(self) -> str:
+        from ..drawing._notebook import show_system
+
+        return show_system(self)
 
     @property
     def mobility(self) -> int:
@@ -204,8 +247,8 @@ class System(JointMethods, ElementMethods):
         """Return every parameter of the system by its path, with its unit.
 
         Examples of paths are ``gravity``, ``crank.mass``, ``crank.pin.position``,
-        ``suspension.stiffness``, ``ground.road.z.amplitude``. The orientation of markers, and the
-        values in tables and formulas, are not parameters.
+        ``suspension.stiffness``, ``ground.road.z.amplitude``. The orientation of markers, the
+        values in tables and numbers in the text of formulas are not parameters.
         """
         gravity = self.gravity[:2] if self.planar else self.gravity
         found: Iterator[Parameter] = chain(
@@ -294,6 +337,7 @@ class System(JointMethods, ElementMethods):
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
+        types: Mapping[str, str] | None = None,
         terminals: Terminals = True,
         reference: Experiment | Sequence[Experiment] | None = None,
     ) -> Path:
@@ -321,9 +365,48 @@ class System(JointMethods, ElementMethods):
             local=local,
             limits=limits,
             nominal=nominal,
+            types=types,
             terminals=terminals,
             reference=reference,
         )
+
+    @suggest_keywords
+    def to_s3d(
+        self,
+        folder: str | Path,
+        *,
+        start: float = 0.0,
+        end: float = 1.0,
+        intervals: int = 1000,
+        settings: Mapping[str, float] | None = None,
+        mass_center: Literal["legacy", "physical"] = "legacy",
+    ) -> Path:
+        """Write the system as a folder of NumDyn3D cards, and return the folder.
+
+        Gravity becomes one force on each body; parameters of formulas become numbers; a planar
+        system is written in space.
+
+        Parameters
+        ----------
+        folder
+            Created if it does not exist; cards of the same name are replaced.
+        start, end, intervals
+            Of the card General: time range in s and number of output intervals.
+        settings
+            Of the card QRTol, such as ``{"tolODE": 1e-7}``; without them the card is not written.
+        mass_center
+            ``"legacy"``: frames are moved to the mass centers of their bodies, as the original
+            program requires. ``"physical"``: they stay, and `CoM` is written for
+            ``from_s3d(…, mass_center="physical")``.
+
+        Raises
+        ------
+        DiagramError
+            With everything that cards cannot express.
+        """
+        from ..cards._write import write_cards
+
+        return write_cards(self, folder, start, end, intervals, settings, mass_center)
 
     def draw(
         self,
@@ -589,6 +672,14 @@ class System(JointMethods, ElementMethods):
 
         return largest_stable_step(self)
 
+    @property
+    def visuals(self) -> Mapping[str, Sequence[Visual]]:
+        """Return the shapes of bodies for pictures, by name of the body; `from_urdf` reads them."""
+        return MappingProxyType(self._visuals)
+
+    def _add_visual(self, body: Body, visual: Visual) -> None:
+        self._visuals.setdefault(body.name, []).append(visual)
+
     def validate(self) -> None:
         """Check the consistency of the whole system.
 
@@ -612,6 +703,10 @@ class System(JointMethods, ElementMethods):
             if element.ends:
                 graph.add_edge(*(end.body.name for end in element.ends))
             problems += element.problems()
+        problems += list_read_problems(self)
+        for item in self.general_constraints:
+            for term in item.terms:
+                graph.add_edge(term.joint.first.body.name, term.joint.second.body.name)
         free = {body.name for body in self.bodies if body.free}
         for names in nx.connected_components(graph):
             if "ground" not in names and not names & free:

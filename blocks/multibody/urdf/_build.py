@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +210,17 @@ class _Builder:
         for joint in self.joints:
             if joint.kind != "fixed":
                 self._add(joint)
+        for name in self.robot.links:
+            self._show(name)
         return self.system
+
+    def _show(self, link: str) -> None:
+        """Add the shapes of a link to its body."""
+        carrier, seat = self.seats[link]
+        for visual in self.robot.links[link].visuals:
+            at = seat.then(_Frame(visual.position, visual.rotation))
+            placed = replace(visual, position=freeze(at.position), rotation=freeze(at.rotation))
+            self.system._add_visual(self.bodies[carrier], placed)
 
     def _check_masses(self) -> None:
         """Check that bodies at the end of a chain have mass."""

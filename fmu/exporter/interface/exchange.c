@@ -40,10 +40,13 @@ bl_fmu_status bl_fmu_open_exchange(bl_fmu *f) {
     }
     if (first > 0) memcpy(all, f->variables, (size_t)first * sizeof *all);
     for (int64_t i = 0; i < n; i++) {
-        all[first + i] = (bl_variable){layout.parameters + layout.signals + i, BL_REAL, FMU_STATE, 1};
-        all[first + n + i] = (bl_variable){layout.total + i, BL_REAL, FMU_DERIVATIVE, 1};
+        all[first + i] = (bl_variable){
+            .slot = layout.parameters + layout.signals + i, .kind = BL_REAL, .causality = FMU_STATE, .extent = 1};
+        all[first + n + i] =
+            (bl_variable){.slot = layout.total + i, .kind = BL_REAL, .causality = FMU_DERIVATIVE, .extent = 1};
     }
-    for (int64_t k = 0; k < m; k++) all[first + 2 * n + k] = (bl_variable){k, BL_REAL, FMU_INDICATOR, 1};
+    for (int64_t k = 0; k < m; k++)
+        all[first + 2 * n + k] = (bl_variable){.slot = k, .kind = BL_REAL, .causality = FMU_INDICATOR, .extent = 1};
     f->variables = all;
     f->variable_count = first + 2 * n + m;
     f->state_count = n;

@@ -136,7 +136,6 @@ bl_fmu_status bl_fmu_set(bl_fmu *f, const bl_variable *variable, double value);
 int bl_fmu_is_intermediate(const bl_fmu *f, const bl_variable *variable);
 /* A value as an integer; the nearest one that there is if it is out of range. */
 int32_t bl_fmu_to_int32(double value);
-int64_t bl_fmu_to_int64(double value);
 /* Whether an integer is exact as a value; if not, says so. */
 bl_fmu_status bl_fmu_check_int64(const bl_fmu *f, int64_t value);
 

@@ -99,12 +99,6 @@ int32_t bl_fmu_to_int32(double value) {
     return (int32_t)value;
 }
 
-int64_t bl_fmu_to_int64(double value) {
-    if (!(value > -0x1p63)) return INT64_MIN;
-    if (!(value < 0x1p63)) return INT64_MAX;
-    return (int64_t)value;
-}
-
 bl_fmu_status bl_fmu_check_int64(const bl_fmu *f, int64_t value) {
     const int64_t limit = INT64_C(1) << 53;
     if (value >= -limit && value <= limit) return FMU_OK;

@@ -28,6 +28,7 @@ from .._options import Options
 from .._variables import BINARY, BOOLEAN, INTEGER, REAL, STRING, Group, Scalar
 from ._called import AbstractCalledFmu, AbstractSnapshots, Values
 
+_ERROR, _FATAL = 3, 4
 _DISCARD, _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 2, 3  # numbers of FMI 2.0
 _LARGEST_EXACT = 1 << 53  # up to which every integer is a double
 _LARGEST_EVENTS = 1000  # at one instant
@@ -93,6 +94,7 @@ class FmpySession(AbstractSnapshots):
         self.next_event: float | None = None
         self.tuned: Any = None
         self.inexact: set[str] = set()
+        self.worst_status = 0
 
     def start(self, t: float) -> None:
         """Make an instance, set its parameters and enter initialization mode."""
@@ -100,6 +102,8 @@ class FmpySession(AbstractSnapshots):
 
         self._end()
         self.ended = None
+        if self.worst_status < _FATAL:
+            self.worst_status = 0
         options = self.block.options
         # No logger of ours: FMPy has one place for all of a process, which would outlive this one.
         self.fmu = self._try(
@@ -361,17 +365,24 @@ class FmpySession(AbstractSnapshots):
         self.next_event = float(answer[1]) if answer[0] else None
 
     def _end(self) -> None:
+        """End the instance with the calls that its state allows.
+
+        After an error it is only freed. After a fatal one nothing of it is called: FMUs may have
+        freed their memory then, as those of PythonFMU3 have, and the library stays loaded.
+        """
         if self.fmu is None:
             return
         self.solver = None
-        try:
-            self._free_snapshots()
-            if not self.initializing:
-                self.fmu.terminate()
-        except Exception:
-            pass  # the error that ended the run was reported
+        if self.worst_status < _FATAL:
+            try:
+                self._free_snapshots()
+                if not self.initializing and self.worst_status < _ERROR:
+                    self.fmu.terminate()
+            except Exception:
+                pass  # the error that ended the run was reported
         self._forget_snapshots()
-        self.fmu.freeInstance()
+        if self.worst_status < _FATAL:
+            self.fmu.freeInstance()
         self.fmu = None
 
     # -- values
@@ -403,12 +414,18 @@ class FmpySession(AbstractSnapshots):
 
     def _try(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call FMPy; errors name the FMU. FMPy prints the messages of the FMU."""
+        if self.worst_status >= _FATAL:
+            raise FmuError(
+                f"{self.block.external_name} had a fatal error before, after which none of its "
+                f"functions may be called. Compile the diagram again to make a new instance."
+            )
         control = keep_float_control()
         try:
             return call(*arguments, **named)
         except BiellaError:
             raise
         except Exception as error:
+            self.worst_status = max(self.worst_status, getattr(error, "status", 0))
             raise FmuError(f"{self.block.external_name}, run by FMPy: {error}") from error
         finally:
             restore_float_control(control)

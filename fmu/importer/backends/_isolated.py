@@ -42,6 +42,7 @@ from .._kinds import interface_of, is_exchange
 from .._variables import text_places
 from . import _strict
 from ._called import AbstractCalledFmu, Values
+from ._stderr import StderrLog, printable
 
 REQUEST = struct.Struct("<cddq")
 REPLY = struct.Struct("<bq")
@@ -176,6 +177,7 @@ class IsolatedSession:
         self.portable = block.can_serialize
         self._in_call = self._started = self._told = False
         self._listener: _strict.Listener | None = None
+        self._stderr: StderrLog | None = None
         self._folder: Folder | None = None
         worker = f"{__package__}._worker"
         if block.how.limits is None:
@@ -217,6 +219,9 @@ class IsolatedSession:
             self._folder.remove()
             raise
         self._life = _open_life(self.process)
+        errors = os.dup(self._pipe("stderr").fileno())
+        self._pipe("stderr").close()
+        self._stderr = StderrLog(errors, self.block.external_name)
         with channel:
             try:
                 limit = self.block.how.timeout
@@ -301,6 +306,9 @@ class IsolatedSession:
         if self._folder is not None:
             self._folder.remove()
         self._pipe("stdout").close()
+        if self._stderr is not None:
+            self._stderr.close()
+            self._stderr = None
         if self._life is not None:
             os.close(self._life)
             self._life = None
@@ -345,7 +353,7 @@ class IsolatedSession:
         """Issue the warning of the block about the run, if there is one."""
         text = b"" if self._in_call or not self._started else self._call(b"W")
         if text:
-            message = f"{self.block.external_name}: {_printable(text)}"
+            message = f"{self.block.external_name}: {printable(text)}"
             warnings.warn(message, BiellaWarning, stacklevel=3)
 
     def _present(self) -> bytes:
@@ -397,9 +405,9 @@ class IsolatedSession:
         outcome, answer = self._exchange((op, t, dt, payload), limit)
         self._in_call = False
         if outcome == STOPPED:
-            raise EndOfRun(_printable(answer))
+            raise EndOfRun(printable(answer))
         if outcome == FAILED:
-            raise FmuError(self._explain(_printable(answer)))
+            raise FmuError(self._explain(printable(answer)))
         return answer
 
     def _exchange(
@@ -472,14 +480,6 @@ class IsolatedSession:
                 name = f"signal {-code}"
             return f"{self.block.external_name} crashed: its process was terminated by {name}."
         return f"{self.block.external_name} exited its process with code {code}."
-
-
-def _printable(text: bytes) -> str:
-    """Return a text of the FMU without what would control a terminal."""
-    decoded = text.decode(errors="replace")
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in decoded
-    )
 
 
 def _open_life(process: subprocess.Popen[bytes]) -> int | None:

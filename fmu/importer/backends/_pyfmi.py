@@ -63,6 +63,7 @@ class PyfmiSession(AbstractSnapshots):
         self.block, self.values = block, values
         self.fmu: Any = None
         self.tuned: Any = None
+        self.failed = False
         self.first = block.description.version.startswith("1")
         direct = {name for _, name in block.interface.feedthrough(block.description)}
         self.input_names = _names(block.interface.inputs)
@@ -85,7 +86,7 @@ class PyfmiSession(AbstractSnapshots):
         import pyfmi
 
         self.close()
-        self.ended = None
+        self.ended, self.failed = None, False
         path, options = self.block.description.archive.path, self.block.options
         level = 7 if options.logging else 2
         self.fmu = self._try(pyfmi.load_fmu, str(path), kind="CS", log_level=level)
@@ -156,7 +157,8 @@ class PyfmiSession(AbstractSnapshots):
         if status <= _WARNING:
             return None
         failed = FmuError(f"{self.block.external_name}: do_step of PyFMI returned {status}.")
-        if self.first or status != _DISCARD:
+        self.failed = status != _DISCARD
+        if self.first or self.failed:
             raise failed
         try:
             if not self.fmu.get_boolean_status(_TERMINATED):
@@ -194,10 +196,11 @@ class PyfmiSession(AbstractSnapshots):
     def close(self) -> None:
         """End the instance."""
         with ProcessState():
-            if self.fmu is not None:
+            if self.fmu is not None and not self.failed:  # after an error it may only be freed
                 self._free_snapshots()
-            if self.fmu is not None and not self.initializing:
-                self._try(self.fmu.terminate)
+                if not self.initializing:
+                    self._try(self.fmu.terminate)
+            self._forget_snapshots()
             self.fmu = None  # PyFMI frees it, and its folder
 
     def _tune(self) -> None:

@@ -263,6 +263,7 @@ def start(
             [sys.executable, "-I", "-B", str(_SCRIPT), json.dumps(order)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", **kept},
             cwd=folder,
             start_new_session=True,

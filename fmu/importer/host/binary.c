@@ -27,7 +27,7 @@ void *bl_fmu_find_function(void *library, const char *name) { return (void)libra
 #else
 
 /* Libraries that are tables of functions in this engine, by their path. */
-static const bl_builtin *const BUILTIN[] = {&bl_can_bus};
+static const bl_builtin *const BUILTIN[] = {&bl_can_bus, &bl_can_node};
 
 static const bl_builtin *find_builtin(const void *library, const char *path) {
     for (size_t k = 0; k < sizeof BUILTIN / sizeof *BUILTIN; k++)

@@ -14,6 +14,6 @@ typedef struct {
     const bl_builtin_symbol *symbols; /* the last one has no name */
 } bl_builtin;
 
-extern const bl_builtin bl_can_bus;
+extern const bl_builtin bl_can_bus, bl_can_node;
 
 #endif

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Set
-
-import networkx as nx
+from typing import Any
 
 from ._coupling_options import CouplingWarning
 
 
 def find_groups(
-    graph: nx.DiGraph, wanting: Set[int], reading: Set[int], first: int
+    successors: dict[int, dict[int, Any]], wanting: Set[int], reading: Set[int], first: int
 ) -> dict[int, int]:
     """Return the nodes with adaptive communication steps, with the number of their group.
 
@@ -21,15 +20,20 @@ def find_groups(
 
     Parameters
     ----------
-    graph
-        An edge leads from a node to one that reads its signals.
+    successors
+        For each node those that read its signals.
     wanting, reading
         Nodes with a coupling tolerance, and with inputs that change within a tick.
     first
         How many groups there are already.
     """
+    if not wanting:
+        return {}
+
+    import networkx as nx
+
     groups: dict[int, int] = {}
-    for part in sorted(nx.weakly_connected_components(graph), key=min):
+    for part in sorted(nx.weakly_connected_components(nx.DiGraph(successors)), key=min):
         if part & wanting and part & reading:
             first += 1
             groups |= dict.fromkeys(part, first)

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
-import networkx as nx
-
 from ....blocks.core._block import NativeBlock, size_of
 from ....blocks.core._units import parse_unit, same_dimension
 from ....blocks.external._python import PythonBlock
@@ -339,8 +337,7 @@ class _Search:
         nodes = [n for n in self.own if self.group[n] == group and self._flows(n)]
         if group == EVERY_TICK and any(self.has_states(n) for n in range(len(self.flat.blocks))):
             nodes.append(STATES)
-        graph = nx.DiGraph()
-        graph.add_nodes_from(nodes)
+        successors: dict[int, dict[int, Any]] = {node: {} for node in nodes}
         read: dict[int, list[tuple[int, Source, set[int], set[int]]]] = {}
         for node in nodes:
             read[node] = []
@@ -351,18 +348,17 @@ class _Search:
                     read[node].append((port, source, depends, calls))
                 elif depends:
                     read[node].append((port, source, depends, calls))
-                    graph.add_edges_from((other, node) for other in depends if other != _TIME)
+                    for other in depends - {_TIME}:
+                        successors.setdefault(other, {})[node] = {}
         wanting = {n for n in nodes if chosen.get(n, default).is_adaptive}
         reading = {n for n in nodes if any(depends for _, _, depends, _ in read[n])}
-        together = find_groups(graph, wanting, reading, self.groups)
+        together = find_groups(successors, wanting, reading, self.groups)
         together = self._check_groups(together, wanting & set(chosen), estimate, problems)
         self.groups += len(set(together.values()))
         bonded = {bond_block for bond in self.flat.bonds for bond_block in (bond[1][0], bond[2][0])}
-        condensed = nx.condensation(graph)
-        members = condensed.nodes.data("members")
         found = []
-        for n in nx.lexicographical_topological_sort(condensed, key=lambda c: min(members[c])):
-            inside = sorted(members[n], key=lambda node: (node == STATES, node))
+        for members in _find_components(successors):
+            inside = sorted(members, key=lambda node: (node == STATES, node))
             how = self._setting(inside, default, chosen, problems)
             reads = any(depends for node in inside for _, _, depends, _ in read[node])
             plain = (how.method == "jacobi" and how.extrapolation == 0) or not reads
@@ -527,6 +523,19 @@ class _Search:
             CouplingWarning,
             stacklevel=11,
         )
+
+
+def _find_components(successors: dict[int, dict[int, Any]]) -> list[set[int]]:
+    """Return the strongly connected components in topological order."""
+    if not any(successors.values()):
+        return [{node} for node in sorted(successors)]
+
+    import networkx as nx  # for couplings only: it takes long to import
+
+    condensed = nx.condensation(nx.DiGraph(successors))
+    members = condensed.nodes.data("members")
+    ordered = nx.lexicographical_topological_sort(condensed, key=lambda c: min(members[c]))
+    return [members[n] for n in ordered]
 
 
 def _cost(component: Component) -> int:

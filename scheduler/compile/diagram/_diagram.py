@@ -162,6 +162,11 @@ class Diagram:
     def __repr__(self) -> str:
         return f"Diagram({self.name!r}, {len(self.blocks)} blocks)"
 
+    def _repr_html_(self) -> str:
+        from ...notebook._diagram import show_diagram
+
+        return show_diagram(self)
+
     def __getitem__(self, name: str) -> AbstractBlock:
         try:
             return self.blocks[name]
@@ -273,7 +278,8 @@ class Diagram:
         unit, width, kind
             What it carries.
         default
-            Its value when nothing is connected; None makes a connection obligatory.
+            Its value when nothing is connected, or one for each element; None makes a connection
+            obligatory.
         doc
             One line.
         bus
@@ -281,9 +287,10 @@ class Diagram:
             their own have `default`.
         """
         if bus is None:
+            Port(name, default=default).default_values(width)  # a mistake is named by the input
             port = Port("y", width=width, unit=unit, kind=kind, default=default, doc=doc)
             return self.add(Inport(port), name)
-        if unit is not None or width != 1 or kind != "real" or isinstance(default, tuple):
+        if unit is not None or width != 1 or kind != "real" or isinstance(default, tuple | list):
             raise DiagramError(
                 f"the input `{name}` is a bus: its elements have units, widths, kinds and vectors "
                 f"of defaults; give them in `bus`."
@@ -558,6 +565,7 @@ class Diagram:
         local: Sequence[str] = (),
         limits: Mapping[str, tuple[float | None, float | None]] | None = None,
         nominal: Mapping[str, float] | None = None,
+        types: Mapping[str, str] | None = None,
         clocks: bool = False,
         terminals: Terminals = True,
         reference: Experiment | Sequence[Experiment] | None = None,
@@ -579,6 +587,7 @@ class Diagram:
             local=local,
             limits=limits,
             nominal=nominal,
+            types=types,
             clocks=clocks,
             terminals=terminals,
             reference=reference,

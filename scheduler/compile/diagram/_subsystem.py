@@ -100,6 +100,15 @@ class Subsystem(AbstractBlock):
             rate=INHERITED,
         )
 
+    def __repr__(self) -> str:
+        control = f", {self.control}" if self.control else ""
+        return f"Subsystem({self.diagram!r}{control})"
+
+    def _repr_html_(self) -> str:
+        from ...notebook._diagram import show_subsystem
+
+        return show_subsystem(self)
+
     def describe_missing_port(self, port: str) -> str:
         output, _, element = port.partition(".")
         if element and output in self.output_index:

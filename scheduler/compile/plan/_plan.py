@@ -64,7 +64,7 @@ _SECTION = struct.Struct("<4sIQQ")
 _ELEMENTS = (
     {tag: "<f8" for tag in ("TIME", "SOLV", "PARA", "CTOL")}
     | {tag: "<i8" for tag in ("SIZE", "RATE")}
-    | {tag: "u1" for tag in ("META", "KERN", "PATH", "NOTE")}
+    | {tag: "u1" for tag in ("META", "KERN", "PATH", "NOTE", "TYPN")}
 )
 """Types of the elements of sections; all others have 32-bit integers."""
 _META_KEYS = {"name", "step", "start", "solver", "blocks", "inputs", "outputs", "loops"}
@@ -96,7 +96,7 @@ BLOCK_RECORD = np.dtype(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(AbstractDescribed):
     """An immutable compiled diagram, as bytes; a `Model` also holds their sources.
 
@@ -118,6 +118,16 @@ class Plan(AbstractDescribed):
     def __post_init__(self) -> None:
         for name in ("python_blocks", "external"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __repr__(self) -> str:
+        from ...notebook._plan import describe_plan
+
+        return describe_plan(self)
+
+    def _repr_html_(self) -> str:
+        from ...notebook._plan import show_plan
+
+        return show_plan(self)
 
     @cached_property
     def sections(self) -> Mapping[str, bytes]:
@@ -224,6 +234,36 @@ class Plan(AbstractDescribed):
         if arrays:
             sections["ARRS"] = np.array(arrays, dtype="<i4").ravel()
         return self._with_sections(sections) if sections else self
+
+    def with_types(
+        self,
+        types: Sequence[tuple[int, int]],
+        names: Sequence[str],
+        starts: Mapping[int, Sequence[float]],
+    ) -> Self:
+        """Return the plan with types and names of variables, for FMI 3.0.
+
+        Parameters
+        ----------
+        types
+            First variable and type, ``BL_USUAL_TYPE`` …, of each, in the order of the table.
+        names
+            The name of each.
+        starts
+            Values to start with, by first variable.
+        """
+        table = np.frombuffer(self.sections["VARS"], dtype="<i4").reshape(-1, 3)
+        values = self.first_values.copy()
+        for first, start in starts.items():
+            slot = int(table[first, 0])
+            values[slot : slot + len(start)] = start
+        return self._with_sections(
+            {
+                "PARA": values,
+                "TYPE": np.array(types, dtype="<i4").ravel(),
+                "TYPN": b"".join(name.encode() + b"\0" for name in names),
+            }
+        )
 
     def with_kind(self, kinds: int) -> Self:
         """Return the plan for an FMU of other kinds: a sum of ``BL_OFFERS_…``."""

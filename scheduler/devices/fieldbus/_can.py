@@ -47,7 +47,7 @@ class CanDriver(DeviceDriver):
         """Compare the channels with the DBC file."""
         try:
             load_package("can", "can")
-            database = _read_dbc(setup.folder / setup.options["dbc"])
+            database = read_dbc(setup.folder / setup.options["dbc"])
         except DeviceError as error:
             return [str(error)]
         problems = []
@@ -67,7 +67,7 @@ class CanDriver(DeviceDriver):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        database = _read_dbc(setup.folder / setup.options["dbc"])
+        database = read_dbc(setup.folder / setup.options["dbc"])
         self._outs = _group(database, setup.send)
         self._ins = {
             message.frame_id: (message, at) for message, at in _group(database, setup.receive)
@@ -135,7 +135,8 @@ class CanDriver(DeviceDriver):
             bus.shutdown()
 
 
-def _read_dbc(path: Path) -> Any:
+def read_dbc(path: Path) -> Any:
+    """Return a DBC file as a database of cantools."""
     if not path.is_file():
         raise DeviceError(f"there is no file `{path}`.")
     try:
@@ -217,7 +218,7 @@ def _encode(
 
 
 def _initial(signal: Any) -> float:
-    """Return the start value in the DBC file, else the valid value nearest to 0."""
+    """Return the start value of a signal in the DBC file, else the valid value nearest to 0."""
     if isinstance(signal.initial, int | float):
         return float(signal.initial)
     low = 0.0 if signal.minimum is None else float(signal.minimum)

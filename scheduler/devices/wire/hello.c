@@ -66,6 +66,8 @@ static void open_session(bl_link *l, bl_device *d, uint64_t number, int64_t now)
     l->echo = 0;
     l->time = now;
     d->sessions++;
+    l->handshake->answered = l->sent;
+    for (int k = 0; k < BL_SENT_MARKS; k++) l->handshake->marks[k] = (bl_sent_mark){l->sent, now};
 }
 
 void bl_hello_set_key(bl_link *l, bl_handshake *h, const uint8_t *key, const uint8_t *seed) {
@@ -77,6 +79,34 @@ void bl_hello_set_key(bl_link *l, bl_handshake *h, const uint8_t *key, const uin
     l->open = l->heard = l->stranger = false;
     l->session = 0;
     draw_nonce(l);
+}
+
+/* --- Age of frames --- */
+
+static int64_t longest_age(const bl_device *d) { return d->timeout > HELLO_SILENCE ? d->timeout : HELLO_SILENCE; }
+
+/* The marks reach back further than the longest age. */
+void bl_hello_mark_sent(bl_link *l, const bl_device *d) {
+    bl_handshake *h = l->handshake;
+    if (!h || h->now - h->marks[h->newest % BL_SENT_MARKS].time < longest_age(d) / (BL_SENT_MARKS - 2)) return;
+    h->marks[++h->newest % BL_SENT_MARKS] = (bl_sent_mark){l->sent, h->now};
+}
+
+bool bl_hello_is_held_back(const bl_link *l, const bl_device *d, uint32_t echo, int64_t now) {
+    const bl_handshake *h = l->handshake;
+    if (!h) return false;
+    if (l->sent - h->answered >= INT32_MAX) return true; /* which frame it echoes is ambiguous */
+    for (uint32_t k = 0; k < BL_SENT_MARKS; k++) { /* the newest first */
+        const bl_sent_mark *mark = &h->marks[(h->newest - k) % BL_SENT_MARKS];
+        if (now - mark->time >= longest_age(d)) return (uint32_t)mark->number - echo - 1 < INT32_MAX;
+    }
+    return false;
+}
+
+/* The guard may have sent frames that this side does not know yet. */
+void bl_hello_note_echo(bl_link *l, uint32_t echo) {
+    const uint32_t behind = (uint32_t)l->sent - echo;
+    l->handshake->answered = l->sent - (behind <= INT32_MAX ? behind : 0);
 }
 
 /* --- Of a device --- */

@@ -83,6 +83,7 @@ static void end_if_silent(bl_link *l, const bl_device *d, int64_t now) {
 }
 
 bool bl_link_must_greet(bl_link *l, const bl_device *d, bool waits, int64_t now) {
+    if (l->keyed && l->handshake) l->handshake->now = now;
     if (l->keyed) end_if_silent(l, d, now);
     if (l->stranger || (l->keyed && bl_hello_is_due(l, d, now))) return true;
     const bool paused = l->keyed && (!l->open || now < l->handshake->due); /* a board may need milliseconds for a tag */
@@ -162,11 +163,12 @@ static int take_signed(bl_link *l, bl_device *d, const uint8_t *bytes, size_t si
         return 0;
     }
     const uint64_t number = (uint64_t)head.wraps << 32 | head.sequence;
-    if (head.session != l->session || number <= l->taken) {
+    if (head.session != l->session || number <= l->taken || bl_hello_is_held_back(l, d, head.echo, now)) {
         bl_add_count(&d->counts.stale, 1);
         return 0;
     }
     l->taken = number;
+    if (l->handshake) bl_hello_note_echo(l, head.echo);
     return note_frame(l, d, &head, values, now);
 }
 
@@ -245,6 +247,7 @@ size_t bl_link_write(bl_link *l, const bl_device *d, uint32_t sequence, int flag
                            (flags & BL_SEND_TRIPPED ? BL_FRAME_TRIPPED : 0)),
     };
     l->sent = number;
+    if (l->keyed) bl_hello_mark_sent(l, d);
     if (l->keyed) return bl_frame_write_signed(&head, values, d->out_count, &l->outgoing, bytes);
     return bl_frame_write(&head, values, d->out_count, bytes);
 }

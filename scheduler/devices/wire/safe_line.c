@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -108,12 +109,20 @@ static int line_send(bl_device *d, uint32_t sequence, int flags) {
     return put_message(s, 0, stuffed, bl_link_stuff(frame, size, stuffed));
 }
 
+/* Of a stream, whether something waits: see bl_port_read. Safe values of all lines would be late while a read waits for the kernel,
+   and the descriptor may have become one that blocks, since a run that has failed shares it. */
+static bool has_bytes(int descriptor) {
+    int waiting = 0;
+    return ioctl(descriptor, FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
 /* Whatever the run has not read, too: it no longer does. */
 static int line_receive(bl_device *d, int64_t now) {
     line_device *s = d->state;
     uint8_t bytes[4096];
     int accepted = 0;
     for (int k = 0; k < LINE_READS && s->line.kind != BL_LINE_TEXT; k++) {
+        if (s->line.kind == BL_LINE_STREAM && !has_bytes(s->descriptor)) break;
         const ssize_t got = s->line.kind == BL_LINE_DATAGRAM ? recv(s->descriptor, bytes, sizeof bytes, MSG_DONTWAIT)
                                                              : read(s->descriptor, bytes, sizeof bytes);
         if (got <= 0) break;

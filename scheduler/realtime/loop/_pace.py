@@ -69,6 +69,9 @@ GAP_KINDS = _in_order(
     }
 )
 
+BARS_FROM = 6
+"""The power of two, less 3, of the shortest duration in ns that `Histogram.bars` tells apart."""
+
 ENTRY = np.dtype(contract.bl_entry)
 """One line of the input log."""
 
@@ -93,6 +96,35 @@ class Histogram(contract.bl_histogram):
         """Return the duration in ns that `part` (0 to 1) of all do not exceed, within 3 %."""
         return float(library().bl_histogram_percentile(byref(self), part))
 
+    def list_bins(self) -> list[list[float]]:
+        """Return begin, end and count of each range of durations in s, four to an octave.
+
+        Shorter ones than 16 ns are one range; ranges without any are left out.
+        """
+        groups: dict[int, int] = {}
+        for number, count in enumerate(self.bins):
+            if count:
+                group = max(number // 4, 3)
+                groups[group] = groups.get(group, 0) + int(count)
+        return [[_bin_start(g) if g > 3 else 0.0, _bin_start(g + 1), n] for g, n in groups.items()]
+
+    def bars(self) -> list[tuple[float, int]]:
+        """Return counts by half octaves: the start of each in s, from the first to the last used.
+
+        What is shorter than the first bar of them is counted in it.
+        """
+        counts = np.array(self.bins, dtype=np.int64)
+        shortest = 16 * BARS_FROM
+        counts[shortest] += counts[:shortest].sum()
+        halves = counts[shortest:].reshape(-1, 8).sum(axis=1)
+        used = np.flatnonzero(halves)
+        if not used.size:
+            return []
+        chosen = range(int(used[0]), int(used[-1]) + 1)
+        # Bin 16 (n + 1) begins at 2^(n + 4) ns, its half at 1.5 times that.
+        starts = (2.0 ** (BARS_FROM + 3 + k // 2) * (1.0 + 0.5 * (k % 2)) for k in chosen)
+        return [(1e-9 * a, int(halves[k])) for a, k in zip(starts, chosen, strict=True)]
+
     def summary(self) -> dict[str, float]:
         """Return its figures, in seconds."""
         return {
@@ -105,6 +137,11 @@ class Histogram(contract.bl_histogram):
             "max": 1e-9 * self.most,
             "total": 1e-9 * self.sum,
         }
+
+
+def _bin_start(group: int) -> float:
+    """Return the first duration, in s, of four bins of histogram.c."""
+    return 1e-9 * float((4 + group % 4) * 4 << (group // 4 - 1))
 
 
 class Pace(contract.bl_pace):
@@ -184,6 +221,11 @@ class Pace(contract.bl_pace):
         self._kept["replay"] = kept
         self.replay = ctypes.cast(kept.ctypes.data, POINTER(contract.bl_entry))
         self.replay_count = len(kept)
+
+    def save_states(self, pipe: Pipe, every: int) -> None:
+        """Send the state of the engine through `pipe` after every n-th tick."""
+        self._kept["states"] = pipe
+        self.states, self.state_every = pipe.handle, every
 
     def run(self, instance: Instance, ticks: int) -> int:
         """Run up to `ticks` ticks, without end if negative; return the engine's status."""

@@ -42,6 +42,7 @@ typedef struct {
     int64_t started;         /* ticks */
     int64_t lateness, execution, in_a_row;
     int64_t replayed;
+    int64_t next_state; /* first tick after which a state is saved again */
     int64_t row_tick;        /* of the last row */
     bl_device *pacer;        /* NULL, unless a device is the clock */
     bool in_step;            /* whether the sequence of its last frame is known */
@@ -78,6 +79,9 @@ static void note_gap(bl_run_context *c, int32_t kind, int64_t first, int64_t las
     }
     bl_add_count(&p->gap_count, 1);
 }
+
+/* Whether the next tick is one that is repeated from the log, before the run is live. */
+static bool is_repeating(const bl_run_context *c) { return c->e->tick < c->p->replay_end; }
 
 static bool has_deadlines(const bl_run_context *c) {
     return (c->p->clock == BL_CLOCK_WALL || c->p->clock == BL_CLOCK_SCRIPT) && c->period > 0.0;
@@ -242,7 +246,7 @@ static bool is_interrupted(const bl_run_context *c) {
 
 /* Paused, and not asked for a tick; `single` if it was. Ticks that were asked for are void when the run goes on. */
 static bool is_paused(bl_run_context *c) {
-    const bool paused = atomic_load(&c->p->pause);
+    const bool paused = atomic_load(&c->p->pause) && !is_repeating(c);
     const int asked = atomic_load(&c->p->steps);
     if (!paused) c->stepped = asked;
     c->single = paused && c->stepped != asked;
@@ -356,8 +360,9 @@ static void release_frame(bl_run_context *c) {
 }
 
 static bool wait_for_tick(bl_run_context *c) {
-    follow_factor(c);
-    if (c->single) c->stepped = (int)((unsigned)c->stepped + 1u);
+    if (!is_repeating(c)) follow_factor(c);
+    if (is_repeating(c)) c->single = false;
+    else if (c->single) c->stepped = (int)((unsigned)c->stepped + 1u);
     else if (c->pacer) return c->held > 0 || c->kept_for >= 0 || wait_for_frame(c);
     else if (has_deadlines(c)) return wait_for_deadline(c);
     c->time = read_clock(c);
@@ -486,30 +491,49 @@ static void give_to_devices(bl_run_context *c) {
 
 /* --- The run --- */
 
+static void take_inputs(bl_run_context *c) {
+    for (int32_t k = 0; k < c->p->device_count; k++)
+        if (c->p->devices[k] != c->pacer) take_device(c, k, enter_from_device);
+    if (c->held > 0) hold_frame(c);
+    else if (c->pacer) release_frame(c);
+    take_replay(c); /* at the tick where a branch leaves its log, commands are newer than that */
+    take_commands(c);
+    write_timing(c);
+}
+
+/* If the reader is behind, the next tick saves instead. */
+static void save_state(bl_run_context *c) {
+    const bl_pace *p = c->p;
+    if (!p->states || c->e->tick < c->next_state) return;
+    char *place = bl_pipe_reserve(p->states);
+    if (!place) return;
+    memcpy(place, &c->e->tick, sizeof c->e->tick);
+    bl_save(c->e, place + sizeof c->e->tick);
+    bl_pipe_push_reserved(p->states);
+    c->next_state = c->e->tick + p->state_every;
+}
+
 static int run_tick(bl_run_context *c) {
-    const bool held = c->held > 0;
+    const bool repeats = is_repeating(c), held = !repeats && c->held > 0;
     c->started++;
     bl_watchdog_set_tick(c->watchdog, c->e->tick);
     report(c, c->time);
-    for (int32_t k = 0; k < c->p->device_count; k++)
-        if (c->p->devices[k] != c->pacer) take_device(c, k, enter_from_device);
-    if (held) hold_frame(c);
-    else if (c->pacer) release_frame(c);
-    take_commands(c);
-    take_replay(c);
-    write_timing(c);
+    if (repeats) take_replay(c);
+    else take_inputs(c);
     if (c->p->end != BL_END_NONE) return BL_OK;
     int status = bl_outputs(c->e);
     if (status != BL_OK) return status;
     push_row(c);
     post_latest(c);
-    if (!held) give_to_devices(c); /* a catch-up tick has no new values for the devices */
+    if (!held && !repeats) give_to_devices(c); /* a catch-up tick has no new values for the devices */
     if (c->p->end != BL_END_NONE) return BL_OK;
     status = bl_commit(c->e);
     push_events(c);
     bl_probe_end_tick(c->e);
-    if (status == BL_OK) bl_add_count(&c->p->done, 1);
-    return status;
+    if (status != BL_OK) return status;
+    save_state(c);
+    bl_add_count(&c->p->done, 1);
+    return BL_OK;
 }
 
 static void end_tick(bl_run_context *c) {
@@ -519,6 +543,7 @@ static void end_tick(bl_run_context *c) {
         c->scripted += p->script_execution && n < p->script_count ? p->script_execution[n] : 0;
     }
     c->execution = read_clock(c) - c->time;
+    if (c->factor < 0.0) return; /* the tick was repeated */
     bl_histogram_add(&p->execution, c->execution);
     judge_stall(c, c->execution, "took");
     if (!has_deadlines(c) || c->single) return;
@@ -546,6 +571,7 @@ static void stand_still(bl_run_context *c) {
         report(c, 0); /* the watchdog may just have reported to the guard in place of this thread */
         c->time = read_clock(c);
         for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
+        take_replay(c);
         take_commands(c);
         bl_clock_sleep_until(bl_clock_now() + PATIENCE / 2);
     }
@@ -589,8 +615,9 @@ static void begin_run(bl_run_context *c) {
     atomic_store(&p->latched, BL_LATCH_NONE);
     atomic_store(&p->rearm, 0);
     c->kept_for = c->row_tick = -1;
+    c->next_state = c->e->tick + p->state_every;
     for (int k = 0; k < 3; k++) c->last_gap[k] = -1;
-    follow_factor(c);
+    if (!is_repeating(c)) follow_factor(c);
 }
 
 static void handle_status(bl_run_context *c, int status) {

@@ -62,6 +62,17 @@ int64_t bl_pipe_push(bl_pipe *p, const void *records, int64_t count) {
     return count;
 }
 
+void *bl_pipe_reserve(bl_pipe *p) {
+    const int64_t pushed = atomic_load_explicit(&p->pushed, memory_order_relaxed);
+    const int64_t pulled = atomic_load_explicit(&p->pulled, memory_order_acquire);
+    return pushed - pulled < p->capacity ? p->records + pushed % p->capacity * p->record_size : NULL;
+}
+
+void bl_pipe_push_reserved(bl_pipe *p) {
+    const int64_t pushed = atomic_load_explicit(&p->pushed, memory_order_relaxed);
+    atomic_store_explicit(&p->pushed, pushed + 1, memory_order_release);
+}
+
 int64_t bl_pipe_waiting(const bl_pipe *p) {
     return atomic_load_explicit(&p->pushed, memory_order_acquire) -
            atomic_load_explicit(&p->pulled, memory_order_relaxed);

@@ -35,6 +35,9 @@ BL_API int64_t bl_pipe_pull(bl_pipe *p, void *records, int64_t most);
 int64_t bl_pipe_waiting(const bl_pipe *p);
 const void *bl_pipe_peek(const bl_pipe *p, int64_t n);
 void bl_pipe_drop(bl_pipe *p, int64_t count);
+/* For the writer: room for one record, to be filled in place and then pushed by bl_pipe_push_reserved; NULL if there is none. */
+void *bl_pipe_reserve(bl_pipe *p);
+void bl_pipe_push_reserved(bl_pipe *p);
 
 /* histogram.c: durations in ns, in 16 bins per power of two; percentiles are accurate to 3 %. */
 enum { BL_BINS = 640 };
@@ -57,7 +60,7 @@ BL_API void bl_probe_close(bl_engine *e);
 /* The time of a block in each tick in which it ran; NULL without a profile. */
 BL_API const bl_histogram *bl_probe_times(const bl_engine *e, int32_t block);
 /* BL_ERROR_ARGUMENT: the slot is not a block output, or there are too many overrides. */
-int bl_probe_override(bl_engine *e, int64_t slot, double value);
+BL_API int bl_probe_override(bl_engine *e, int64_t slot, double value);
 void bl_probe_release(bl_engine *e, int64_t slot);
 void bl_probe_end_tick(bl_engine *e);
 
@@ -126,6 +129,10 @@ typedef struct {
     double *row; /* room for 1 + pick_count values */
     const bl_entry *replay; /* in the order of ticks */
     int64_t replay_count;
+    int64_t
+        replay_end; /* before this tick a run only repeats `replay`: without deadlines, devices, commands, timing and pauses */
+    bl_pipe *states; /* the number of the next tick, 64 bits, and the saved state before it, see bl_save */
+    int64_t state_every; /* ticks between them */
     bl_mailbox *
         latest; /* the tick, then all values from slot `latest_first` on, up to the last signal, then the diagnostics */
     int64_t latest_first; /* of a parameter, or the first signal */

@@ -13,6 +13,7 @@ import ctypes
 import hashlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -30,13 +31,17 @@ from .._watch import runtime_folder
 from ._limits import has_outputs
 
 VARIABLE = "BIELLA_GUARD"
-"""In the environment of a command that is guarded: the number of its channel."""
+"""In the environment of a command that is guarded: descriptor and inode of its guard's socket.
+
+Whatever the command starts inherits the variable, but not always the descriptor, whose number may
+be that of another file by then. Each run sends one end of a socket pair of its own over it.
+"""
 MARGIN = 0.1
 """Seconds by which a run may exceed the limit of its own watchdog until the guard acts."""
 _MESSAGE_SIZE = 256
+_LOOK_SECONDS = 0.2
 _LATCH = ".latch"
 _DIED = contract.BL_GUARD_DIED
-_busy = threading.Lock()  # the channel of the command is used by one run at a time
 
 
 class Guard:
@@ -55,9 +60,9 @@ class Guard:
         self.latch = _latch_file(found)
         _require_no_latch(self.latch)
         self._process: subprocess.Popen[bytes] | None = None
-        self._shared = VARIABLE in os.environ and _busy.acquire(blocking=False)
-        if self._shared:
-            self._channel = socket.socket(fileno=os.dup(int(os.environ[VARIABLE])))
+        joined = _join_command()
+        if joined is not None:
+            self._channel = joined
         else:
             self._channel, self._process = _start_process()
         message = ctypes.create_string_buffer(_MESSAGE_SIZE)
@@ -94,9 +99,25 @@ class Guard:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(10.0)
-        if self._shared:
-            self._shared = False
-            _busy.release()
+
+
+def _join_command() -> socket.socket | None:
+    """Return a new channel to the guard of the command that this process belongs to, if any.
+
+    None if there is none, if it has ended, or if its socket was not inherited.
+    """
+    try:
+        number, inode = map(int, os.environ[VARIABLE].split(":"))
+        if os.fstat(number).st_ino != inode:
+            return None
+        with socket.socket(fileno=os.dup(number)) as command:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                about = [str(os.getpid()).encode()]
+                socket.send_fds(command, about, [theirs.fileno()], socket.MSG_NOSIGNAL)
+            return ours
+    except (KeyError, ValueError, OSError):
+        return None
 
 
 def _start_process() -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -158,15 +179,11 @@ def clear_latches() -> list[str]:
 # In the guard.
 
 
-def serve(channel: int, process: int) -> int:
-    """Guard the runs that use a channel, one after the other; return the last outcome."""
+def serve(channel: int, process: int) -> None:
+    """Guard the run that uses a channel, until it or its process ends."""
     card = contract.bl_run_guard_report_card()
-    while True:
-        outcome: int = library().bl_run_guard_serve(channel, process, ctypes.byref(card))
-        if outcome == _DIED:
-            _report_death(card)
-        if outcome != contract.BL_GUARD_ENDED:
-            return outcome
+    if library().bl_run_guard_serve(channel, process, ctypes.byref(card)) == _DIED:
+        _report_death(card)
 
 
 def _report_death(card: Any) -> None:
@@ -213,20 +230,43 @@ def guard_command(options: argparse.Namespace) -> None:
             child = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, VARIABLE: str(theirs.fileno())},
+                env={
+                    **os.environ,
+                    VARIABLE: f"{theirs.fileno()}:{os.fstat(theirs.fileno()).st_ino}",
+                },
             )
     except OSError as error:
         ours.close()
         raise BiellaError(f"`{command[0]}` cannot be started: {error.strerror}.") from error
     _prepare_guard()
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
-    worker = threading.Thread(target=serve, args=[ours.fileno(), child.pid])
-    worker.start()
-    while worker.is_alive():
-        worker.join(0.2)
-    ours.close()
+    with ours:
+        _serve_command(ours, child)
     code = child.wait()
     sys.exit(code if code >= 0 else 128 - code)
+
+
+def _serve_command(command: socket.socket, child: subprocess.Popen[bytes]) -> None:
+    """Guard each run that asks for it, until the command and its runs have ended."""
+    runs: list[threading.Thread] = []
+    sockets = [command]
+    while child.poll() is None or any(run.is_alive() for run in runs):
+        if not select.select(sockets, [], [], _LOOK_SECONDS)[0]:
+            continue
+        about, channels, *_ = socket.recv_fds(command, 32, 1)
+        if not about:  # nobody is left who could ask
+            sockets = []
+        for channel in channels:
+            runs = [run for run in runs if run.is_alive()]
+            runs.append(threading.Thread(target=_serve_run, args=[channel, int(about)]))
+            runs[-1].start()
+
+
+def _serve_run(channel: int, process: int) -> None:
+    try:
+        serve(channel, process)
+    finally:
+        os.close(channel)
 
 
 if __name__ == "__main__":

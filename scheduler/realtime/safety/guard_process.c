@@ -29,6 +29,7 @@ typedef struct {
     int held[BL_GUARDED]; /* descriptors; -1: none */
     uint32_t generation[BL_GUARDED];
     bl_device *devices[BL_GUARDED]; /* open while safe values are sent */
+    int64_t again; /* when they are sent next, to a run that is overdue */
     bl_run_guard_report_card *card;
 } guard_state;
 
@@ -177,14 +178,23 @@ static void wait_for_news(const guard_state *g, int64_t deadline) {
     (void)poll(lines, 2, left > 0 ? (int)((left + 999999) / 1000000) : 0);
 }
 
-/* While the run is overdue; it clears `tripped` itself when it is armed again. */
+/* While the run is overdue; it clears `tripped` itself when it is armed again. It may have sent live values since then and be
+   overdue once more: the numbers of our frames must follow those. Returns when to look again. */
 static int64_t handle_stall(guard_state *g) {
     const int64_t begin = bl_clock_now();
-    if (!atomic_exchange(&g->page->tripped, 1)) g->card->trips++;
+    const bool is_new = !atomic_exchange(&g->page->tripped, 1);
     for (int32_t k = 0; k < g->line_count; k++) atomic_store(&g->page->lines[k].tripped, 1);
-    const bool settled = send_guard_round(g);
-    g->card->reaction = bl_clock_now() - begin;
-    return bl_clock_now() + (settled ? GUARD_LATER : GUARD_REPEAT);
+    if (is_new) {
+        g->card->trips++;
+        end_devices(g);
+    }
+    if (is_new || begin >= g->again) {
+        const bool settled = send_guard_round(g);
+        g->card->reaction = bl_clock_now() - begin;
+        g->again = bl_clock_now() + (settled ? GUARD_LATER : GUARD_REPEAT);
+    }
+    const int64_t look = bl_clock_now() + GUARD_LOOK;
+    return g->again < look ? g->again : look;
 }
 
 int bl_run_guard_serve(int32_t channel, int32_t process, bl_run_guard_report_card *card) {

@@ -50,8 +50,12 @@ struct bl_watchdog {
     atomic_int attended, stopping;
 };
 
+/* Where there was no limit before, the watchdog may have gone to sleep for longer: a run has begun, or was armed again. */
 void bl_watchdog_report(bl_watchdog *w, int64_t due) {
-    if (w) atomic_store_explicit(&w->due, due, memory_order_relaxed);
+    if (!w) return;
+    const bool begins = due != 0 && atomic_load_explicit(&w->due, memory_order_relaxed) == 0;
+    atomic_store_explicit(&w->due, due, memory_order_relaxed);
+    if (begins) bl_signals_wake(w->watcher);
 }
 
 void bl_watchdog_set_tick(bl_watchdog *w, int64_t tick) {

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...engine._library import contract
 from ..storage._sealed import seal, unseal
-from ._events import EVENT, Events, EventSource
+from ._events import EVENT, Event, Events, EventSource
 
 if TYPE_CHECKING:
     import h5py
@@ -105,6 +105,16 @@ class EventLog:
             block, crossing = key >> 32, int(np.uint32(key & 0xFFFFFFFF).astype(np.int32))
             if name := self.describe(block, crossing):
                 self.kinds[block, crossing] = name
+
+    def read_newest(self, since: int, most: int) -> tuple[int, list[Event]]:
+        """Return how many events the list has, and the newest `most` of those from `since` on.
+
+        Any thread may ask: the list only grows, and its number of events grows after them.
+        """
+        end = self._kept
+        first = max(since, end - most, 0)
+        part = self._list[first:end].copy() if first < end else np.empty(0, EVENT)
+        return end, list(Events(part, self.sources, kinds=dict(self.kinds)))
 
     @property
     def known_total(self) -> int:

@@ -104,6 +104,11 @@ def add_commands(commands: Any) -> None:
         help="signal, or pattern of signals, that becomes a local variable; may be repeated",
     )  # fmt: skip
     export.add_argument(
+        "--type", action="append", default=[], metavar="NAME=TYPE",
+        help="type of a variable in FMI 3.0, such as counts=UInt16 or speed=Float32; may be "
+        "repeated",
+    )  # fmt: skip
+    export.add_argument(
         "--about", action="append", default=[], metavar="KEY=TEXT",
         help="author, version, license, copyright or description of the model; may be repeated",
     )  # fmt: skip
@@ -225,7 +230,12 @@ def _export(options: argparse.Namespace) -> None:
         "version": options.fmi,
         "kind": options.kind,
         "local": options.local,
-        "about": dict(_read_text(item) for item in options.about),
+        "about": dict(
+            _read_text(item, "--about KEY=TEXT", "license=MIT") for item in options.about
+        ),
+        "types": dict(
+            _read_text(item, "--type NAME=TYPE", "counts=UInt16") for item in options.type
+        ),
     }
     if options.reference is not None:
         from ..fmu import Experiment
@@ -254,10 +264,11 @@ def _export(options: argparse.Namespace) -> None:
     print(f"wrote {target}")
 
 
-def _read_text(item: str) -> tuple[str, str]:
+def _read_text(item: str, expected: str, example: str) -> tuple[str, str]:
     key, equals, text = item.partition("=")
     if not equals:
-        raise BiellaError(f"--about expects KEY=TEXT, such as license=MIT, got {item!r}.")
+        option, _, form = expected.partition(" ")
+        raise BiellaError(f"{option} expects {form}, such as {example}, got {item!r}.")
     return key.strip(), text.strip()
 
 

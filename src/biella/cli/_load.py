@@ -9,7 +9,9 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import SOURCE_SUFFIXES, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import biella
@@ -46,6 +48,30 @@ def load_model(path: Path) -> Any:
     )
 
 
+def load_system(path: Path) -> Any:
+    """Return the result of ``system()`` of a Python file, or the mechanism in its ``diagram()``."""
+    from ..blocks.multibody import Plant, System
+
+    module = _load_module(path)
+    if hasattr(module, "system"):
+        return _made("system", module.system, System, path)
+    if not hasattr(module, "diagram"):
+        raise BiellaError(
+            f"`{path}` defines neither system() nor diagram(): write system(), which returns the "
+            f"System."
+        )
+    from ..scheduler.compile.diagram._diagram import Diagram
+
+    diagram = _made("diagram", module.diagram, Diagram, path)
+    found = [diagram[name] for name in diagram if isinstance(diagram[name], Plant)]
+    if len(found) != 1:
+        raise BiellaError(
+            f"diagram() of `{path}` has {len(found)} mechanisms: write system(), which returns the "
+            f"one to run."
+        )
+    return found[0].system
+
+
 def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
     with _users_code(path):
         made = make() if callable(make) else make
@@ -54,14 +80,26 @@ def _made(name: str, make: Any, wanted: type, path: Path) -> Any:
     return made
 
 
+class _Loader(SourceFileLoader):
+    """Reads the source each time: bytecode does not notice a change within the same second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the source."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _load_module(path: Path) -> Any:
     if path.is_dir():
         raise BiellaError(f"`{path}` is a folder: specify a Python file.")
     if not path.is_file():
         raise BiellaError(f"there is no file `{path}`.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if path.suffix not in SOURCE_SUFFIXES:
         raise BiellaError(f"`{path}` is not a Python file.")
+    spec = importlib.util.spec_from_file_location(
+        path.stem, path, loader=_Loader(path.stem, str(path))
+    )
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent.resolve()))
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,11 +177,12 @@ def _run(options: argparse.Namespace, diagram: Diagram, stream: Path | None) -> 
     }
     more: dict[str, Any] = {}
     if options.studio is not None:
-        from ..studio._mechanism import show_poses
+        from ..studio._mechanism import show_mechanisms
         from ..studio._session import HISTORY
 
         given["record"] = options.record or ["*"]
-        more = {"edit": show_poses, "history": HISTORY}
+        edit = partial(show_mechanisms, reactions=False, pushes=False)
+        more = {"edit": edit, "history": HISTORY}
     run = start_run(
         diagram,
         given,

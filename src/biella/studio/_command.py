@@ -1,20 +1,24 @@
-"""`biella studio` and `biella page`, without their heavy imports."""
+"""`biella studio`, `biella serve` and `biella page`, without their heavy imports."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import html
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import BiellaError
-
-if TYPE_CHECKING:
-    from ._session import AbstractSession
+from ._open import open_session, require_files
+from ._serve import add_serve
 
 
 def add_command(commands: Any) -> None:
-    """Add ``biella studio`` and ``biella page`` to the command line."""
+    """Add ``biella studio``, ``biella serve`` and ``biella page`` to the command line."""
     added: argparse.ArgumentParser = commands.add_parser(
         "studio",
         help="open a diagram in the browser: run it, watch it, change it while it runs",
@@ -23,11 +27,22 @@ def add_command(commands: Any) -> None:
         epilog="example: biella studio examples/04_slider_crank.py",
     )
     added.set_defaults(command=_studio)
+    _add_source(added)
+    added.add_argument("--no-browser", action="store_true", help="print the address only")
+    _add_source(add_serve(commands))
+    _add_page(commands)
+
+
+def _add_source(added: argparse.ArgumentParser) -> None:
+    """Add what is shown, and where."""
     added.add_argument(
         "file", type=Path, nargs="?", help="a Python file that defines diagram(), or a result .h5"
     )
     added.add_argument(
-        "source", type=Path, nargs="?", help="of a result: the Python file of its diagram"
+        "more",
+        type=Path,
+        nargs="*",
+        help="of a result: further results to compare with it, and the Python file of its diagram",
     )
     added.add_argument("--bind", type=Path, metavar="RIG", help="binding to devices and FMUs")
     added.add_argument("--factor", type=float, help="simulated seconds per second (default: 1)")
@@ -38,9 +53,13 @@ def add_command(commands: Any) -> None:
         "--attach", nargs="?", const="", metavar="RUN",
         help="a live run of another process: process or diagram (default: the only one)",
     )  # fmt: skip
+    added.add_argument(
+        "--forces", action="store_true", help="with --bind: show the reactions of joints, too"
+    )
+    added.add_argument(
+        "--push", action="store_true", help="with --bind: let pages push bodies with a force"
+    )
     added.add_argument("--port", type=int, default=0, help="of the server (default: any)")
-    added.add_argument("--no-browser", action="store_true", help="print the address only")
-    _add_page(commands)
 
 
 def _add_page(commands: Any) -> None:
@@ -73,9 +92,7 @@ def _page(options: argparse.Namespace) -> None:
     from ._page_file import write_page_file
     from ._result import ResultSession
 
-    for file in (options.file, options.source):
-        if file is not None and not file.is_file():
-            raise BiellaError(f"there is no file `{file}`.")
+    require_files(options.file, options.source)
     if options.file.suffix.lower() not in (".h5", ".hdf5"):
         raise BiellaError(
             f"`{options.file}` is no result .h5: record one with `biella simulate FILE --out "
@@ -100,41 +117,39 @@ def _page(options: argparse.Namespace) -> None:
 def _studio(options: argparse.Namespace) -> None:
     from ._server import StudioServer
 
-    session = _open_session(options)
+    session = open_session(options)
     with StudioServer(session, options.port) as server:
-        _show_address(server.url, not options.no_browser)
-        with contextlib.suppress(KeyboardInterrupt):
+        for text in session.list_problems():
+            print(f"problem: {text}", file=sys.stderr)
+        print(f"studio: {server.url}", flush=True)
+        opened = _open_browser(server.url, not options.no_browser)
+        with opened, contextlib.suppress(KeyboardInterrupt):
             session.serve()
 
 
-def _open_session(options: argparse.Namespace) -> AbstractSession:
-    if options.attach is not None:
-        from ._attached import WatchedSession
-
-        if options.file is not None:
-            raise BiellaError("--attach opens a run of another process: name no file.")
-        return WatchedSession(options.attach or None)
-    if options.file is None:
-        raise BiellaError("name a Python file that defines diagram(), a result, or --attach.")
-    if not options.file.is_file():
-        raise BiellaError(f"there is no file `{options.file}`.")
-    if options.file.suffix.lower() in (".h5", ".hdf5"):
-        from ._result import ResultSession
-
-        return ResultSession(options.file, options.source)
-    if options.source is not None:
-        raise BiellaError("only a result .h5 is followed by the file of its diagram.")
-    from ._session import LiveSession
-
-    session = LiveSession(options.file, options.bind, options.log, options.factor)
-    session.load()
-    return session
+_REDIRECT = """<!DOCTYPE html>
+<meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>biella studio</title>
+<script>location.replace({script});</script>
+<p><a href="{link}">Open the studio</a></p>
+"""
 
 
-def _show_address(url: str, browser: bool) -> None:
-    """Print where the studio is, and open it in the browser if wanted."""
+@contextlib.contextmanager
+def _open_browser(url: str, wanted: bool) -> Iterator[None]:
+    """Open the address in the browser, if wanted, without naming it on its command line.
+
+    Every user of the machine can read that, and the address has the token: the browser opens a
+    file that only this user can read, which leads to it. The file exists during the block.
+    """
+    if not wanted:
+        yield
+        return
     import webbrowser
 
-    print(f"studio: {url}", flush=True)
-    if browser:
-        webbrowser.open(url)
+    with tempfile.TemporaryDirectory(prefix="biella-studio-") as folder:  # of mode 0700
+        page = Path(folder, "studio.html")
+        page.touch(mode=0o600)
+        script = json.dumps(url).replace("<", "\\u003c")
+        page.write_text(_REDIRECT.format(script=script, link=html.escape(url)), encoding="utf-8")
+        webbrowser.open(page.as_uri())
+        yield

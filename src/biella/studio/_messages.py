@@ -1,4 +1,4 @@
-"""What pages are told of a diagram: its picture, blocks, signals and parameters, as plain data."""
+"""What pages are told of a diagram, as plain data, and numbers that they ask for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks.core._ports import Parameter
-from ..errors import BindingError, DiagramError
+from ..errors import BiellaError, BindingError, DiagramError
 from ..scheduler.compile._model import Model
 from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan
@@ -20,6 +20,7 @@ from ..scheduler.drawing._arrange import arrange
 from ..scheduler.drawing._paint import describe_rate, rate_colors
 from ..scheduler.drawing._picture import Picture
 from ..scheduler.results._signals import Signal
+from ._mechanism import list_added, list_push_inputs
 
 Message = dict[str, Any]
 
@@ -86,15 +87,17 @@ def describe_picture(picture: Picture) -> Message:
 
 
 def _describe_blocks(plan: Plan) -> Message:
-    docs = {}
+    docs: dict[str, str] = {}
+    pushes: set[str] = set()  # the diagram of the file has no such inputs
     if isinstance(plan, Model):
         docs = {item.path: type(item.block).__doc__ or "" for item in plan.flat.blocks}
+        pushes = list_push_inputs(plan.flat)
     return {
         block.path: {
             "type": block.type,
             "rate": block.rate,
             "doc": _first_paragraph(docs.get(block.path, "")),
-            "inputs": [_describe_port(port) for port in block.inputs],
+            "inputs": [_describe_port(port) for port in block.inputs if port.path not in pushes],
             "outputs": [_describe_port(port) for port in block.outputs],
             "parameters": [item.path for item in block.parameters],
         }
@@ -103,7 +106,9 @@ def _describe_blocks(plan: Plan) -> Message:
 
 
 def _first_paragraph(doc: str) -> str:
-    return " ".join(doc.strip().split("\n\n")[0].split())
+    """Return it in one line; equations that follow it are left out."""
+    first = " ".join(doc.strip().split("\n\n")[0].split())
+    return first.removesuffix("::") + "." if first.endswith("::") else first
 
 
 def _describe_port(port: Any) -> Message:
@@ -121,6 +126,7 @@ def describe_signals(
 ) -> Message:
     """Return the signals, in the order of their values in messages."""
     rates, docs, sources = {}, {}, {}
+    added = list_added(plan.flat) if isinstance(plan, Model) else ()
     for block in plan.blocks if plan else ():
         for port in block.outputs:
             rates[port.path], docs[port.path] = block.rate, port.doc
@@ -137,6 +143,7 @@ def describe_signals(
             "held": signal.holds_between_ticks,
             "doc": docs.get(signal.path, ""),
             "element_offset": columns[signal.path] - 1,
+            "added": signal.path in added,
         }
         for signal in signals
     ]
@@ -170,7 +177,10 @@ def describe_parameters(plan: Plan, now: Mapping[str, Any]) -> Message:
                 }
             )
     inputs = []
+    pushes = list_push_inputs(plan.flat) if isinstance(plan, Model) else ()
     for port in plan.inputs.values():
+        if port.path in pushes:
+            continue
         default = first[port.slot : port.slot + port.width]
         shape = () if port.width == 1 else (port.width,)
         inputs.append(
@@ -233,3 +243,17 @@ def _find_names(text: str, names: Sequence[str]) -> list[str]:
         if near:
             found[max(near, key=len)] = None
     return list(found)
+
+
+def read_number(request: Message, name: str, default: float) -> float:
+    """Return a finite number of a request."""
+    value = request.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BiellaError(f"`{name}` is a number, got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BiellaError(f"`{name}` is a finite number, got {value!r}.")
+    return number

@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..errors import BiellaError, suggest
+from ..errors import BiellaError, name_list, suggest
 from ..scheduler.results._files import replacing
 from ..scheduler.run._progress import Progress
 from ._messages import Message, encode
 from ._result import ResultSession
 from ._scopes import decimate
 from ._server import FILES, PROTOCOL
+from .mechanism._meshes import read_mesh
 
 Array = NDArray[np.float64]
 
@@ -37,6 +38,7 @@ LARGEST = 20.0
 MARK = '<meta name="generator" content="biella page" />'
 """What tells pages of biella from other files."""
 
+_CAN = ("subscribe", "unsubscribe", "watch", "window", "poses")  # what the file answers
 _MARK_BYTES = 1000  # where it is looked for
 _MEGABYTE = 1_000_000
 _PACKED = 16  # times that rows of a run are made smaller at most, as a first guess
@@ -68,6 +70,12 @@ class PageFile:
     signals: int
     every: int
     mechanisms: int
+
+
+UNBUILT = (
+    "the page of the studio was not built when biella was installed: that needs npm or the "
+    "registry of npm. Install biella again with access to it."
+)
 
 
 def has_page() -> bool:
@@ -103,10 +111,7 @@ def write_page_file(
         run does not fit.
     """
     if not has_page():
-        raise BiellaError(
-            "the page of the studio was not built when biella was installed: that needs npm or the "
-            "registry of npm. Install biella again with access to it."
-        )
+        raise BiellaError(UNBUILT)
     if not 0 < largest < math.inf:
         raise BiellaError(f"--size must be a number of MB above 0, got {largest:g}.")
     _check_target(path)
@@ -116,8 +121,10 @@ def write_page_file(
         raise BiellaError(f"--every must be from 1 to {rows}, the rows of the run, got {every}.")
     bare = {"hello": session.introduce(), "events": session.describe()}
     room = int(largest * _MEGABYTE) - len(_insert(bare).encode())
+    meshes = (path for mechanism in session.view.mechanisms for path in mechanism.meshes)
+    room -= sum(4 * path.stat().st_size // 3 for path in meshes)
     columns = session.view.find_columns(chosen)
-    posed = sum(len(mechanism.columns) for mechanism in session.view.mechanisms)
+    posed = sum(len(item.columns + item.effort_columns) for item in session.view.mechanisms)
     size = every or max(1, rows * (len(columns) + posed) * 8 // (_PACKED * max(room, 1)))
     for _ in range(_TURNS):
         text = _insert(_describe(session, chosen, size))
@@ -158,7 +165,10 @@ def _choose(paths: Sequence[str], patterns: Sequence[str] | None) -> list[str]:
         short = {path for path in paths if pattern in (path, path.removesuffix(".y"))}
         matching = short or {path for path in paths if fnmatchcase(path, pattern)}
         if not matching:
-            raise BiellaError(f"no signal matches `{pattern}`.{suggest(pattern, paths)}")
+            raise BiellaError(
+                f"no signal matches `{pattern}`.{suggest(pattern, paths)} Signals: "
+                f"{name_list(paths)}; * and ? match."
+            )
         found |= matching
     return [path for path in paths if path in found]
 
@@ -172,9 +182,11 @@ def _describe(session: ResultSession, chosen: Sequence[str], every: int) -> Mess
             events[k] = event | {"list": list(_place(event["list"], chosen))}
     columns = view.find_columns(chosen)
     posed = [mechanism.columns for mechanism in view.mechanisms]
+    acting = [mechanism.effort_columns for mechanism in view.mechanisms]
     blocks: dict[int, list[str]] = {}
     firsts: dict[int, str] = {}
-    wanted = dict.fromkeys([*columns, *(column for own in posed for column in own)])
+    drawn = (column for own in (*posed, *acting) for column in own)
+    wanted = dict.fromkeys([*columns, *drawn])
     bins, newest = 0, {}
     with Progress(len(wanted), "packing the run", unit="signals") as progress:
         for column in wanted:
@@ -188,13 +200,17 @@ def _describe(session: ResultSession, chosen: Sequence[str], every: int) -> Mess
     _, found = view.rows.read(0, view.rows.end, [0])
     hello = {"event": "hello", "protocol": PROTOCOL, "biella": __version__, "mode": "result"}
     return {
-        "hello": hello | {"can": session.can} | session.introduce(),
+        "hello": hello | {"can": _CAN} | session.introduce(),
         "events": events,
         "bins": bins,
         "every": every,
         "times": pack(found[0, ::every]),
         "columns": [blocks[column] for column in columns],
         "poses": [[firsts[column] for column in own] for own in posed],
+        "efforts": [[firsts[column] for column in own] for own in acting],
+        "meshes": [
+            [_pack_file(path) for path in mechanism.meshes] for mechanism in view.mechanisms
+        ],
         "newest": [newest[column] for column in columns],
         "last": float(found[0, -1]),
     }
@@ -209,6 +225,11 @@ def _place(signals: Sequence[Message], chosen: Sequence[str]) -> Iterator[Messag
             offset += signal["width"]
 
 
+def _pack_file(path: Path) -> tuple[int, str]:
+    form, content = read_mesh(path)
+    return form, base64.b64encode(content).decode()
+
+
 def pack(values: Array) -> str:
     """Return values as a block: all first bytes, then all second ones, …; zlib; base64.
 
@@ -219,13 +240,19 @@ def pack(values: Array) -> str:
 
 
 def _insert(recorded: Message) -> str:
-    """Return the page with its styles, its scripts and a recorded run inside.
+    """Return the page with a recorded run inside."""
+    return assemble_page(str(recorded["hello"]["name"]), "biella-run", recorded)
 
-    Its security policy allows these scripts and no connection.
+
+def assemble_page(name: str, kind: str, content: Message) -> str:
+    """Return the page as one HTML text, with its styles, its scripts and `content` inside.
+
+    Its security policy allows these scripts and no connection. `kind` is the id by which the page
+    finds the content; see page/src/main.ts.
     """
     assets = FILES / "assets"
     # Neither the end of a script nor that of a style may be in what is inserted.
-    data = encode(recorded).replace("<", "\\u003c")
+    data = encode(content).replace("<", "\\u003c")
     code = (assets / "index.js").read_text("utf-8")
     code = code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     style = (assets / "index.css").read_text("utf-8").replace("</", "<\\/")
@@ -239,11 +266,11 @@ def _insert(recorded: Message) -> str:
     )
     head = (
         f'{MARK}\n    <meta http-equiv="Content-Security-Policy" content="{policy}" />\n'
-        f"    <title>{html.escape(str(recorded['hello']['name']))} – biella</title>\n"
+        f"    <title>{html.escape(name)} – biella</title>\n"
         f"    <style>{style}</style>\n"
     )
     body = (
-        f'<script type="application/json" id="biella-run">{data}</script>\n'
+        f'<script type="application/json" id="{kind}">{data}</script>\n'
         f'    <script type="importmap">{links}</script>\n'
         f'    <script type="module">{code}</script>\n  </body>'
     )

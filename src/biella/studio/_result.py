@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from ..cli._load import load_diagram
 from ..errors import BiellaError
-from ..scheduler.compile._flatten import flatten
+from ..scheduler.compile._flatten import FlatDiagram, flatten
 from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan
 from ..scheduler.realtime._start import stand_ins
 from ..scheduler.results._result import Result
-from ._mechanism import find_mechanisms, list_systems, show_poses
+from ._mechanism import Mechanism, find_mechanisms, list_systems, show_mechanisms
 from ._messages import Message, describe_diagram, describe_parameters, describe_signals
 from ._session import AbstractSession, View
+from .mechanism._journals import find_journals
 
 if TYPE_CHECKING:
     from ..blocks.multibody.system._system import System
@@ -74,6 +75,30 @@ class RecordedRows:
         return int(np.searchsorted(self._times, time))
 
 
+def view_result(result: Result, rows: RecordedRows, mechanisms: Sequence[Mechanism] = ()) -> View:
+    """Return the view of a recorded run."""
+    widths = {path: (rows.columns[path], result.signals[path].width) for path in result}
+    return View(rows, widths, {path: result.signals[path] for path in result}, mechanisms)
+
+
+class _Other:
+    """A result that is compared."""
+
+    def __init__(self, file: Path) -> None:
+        result = read_rows(file)
+        self.file = file
+        self.times = result.t
+        self.view = view_result(result, RecordedRows(result))
+
+
+def read_rows(file: Path) -> Result:
+    """Return the result in a file that has rows."""
+    result = Result.from_hdf5(file)
+    if not result.length:
+        raise BiellaError(f"`{file}` has no rows.")
+    return result
+
+
 class ResultSession(AbstractSession):
     """A recorded run.
 
@@ -82,7 +107,9 @@ class ResultSession(AbstractSession):
     file
         The result or log.
     source
-        The Python file of the diagram: its picture has subsystems, its mechanisms move.
+        The diagram, or its Python file: its picture has subsystems, its mechanisms move.
+    others
+        Further results, to be compared with the first one.
     systems
         Further mechanisms, by the paths of blocks that do not contain their description: FMUs.
 
@@ -94,29 +121,30 @@ class ResultSession(AbstractSession):
 
     mode = "result"
     is_live = False
+    obstacle = "the run is recorded"
 
     def __init__(
         self,
         file: Path,
-        source: Path | None = None,
+        source: Path | Diagram | None = None,
         *,
+        others: Sequence[Path] = (),
         systems: Mapping[str, System] | None = None,
     ) -> None:
         super().__init__()
         self._file = file
-        self._result = result = Result.from_hdf5(file)
-        if not result.length:
-            raise BiellaError(f"`{file}` has no rows.")
+        self._result = result = read_rows(file)
         self._rows = RecordedRows(result)
         systems = dict(systems or {})
+        known: FlatDiagram | None = None
         plan: Plan | None = Plan(result.log.plan, {}) if result.log is not None else None
         picture: Diagram | Plan | None = plan
         if source is not None:
-            diagram = load_diagram(source)
-            flat = show_poses(flatten(diagram))
+            diagram = source if isinstance(source, Diagram) else load_diagram(source)
+            flat = show_mechanisms(flatten(diagram))
             model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
             systems = list_systems(model.flat) | systems
-            picture, plan = diagram, model
+            picture, plan, known = diagram, model, model.flat
         mechanisms = find_mechanisms(systems, self._rows.columns)
         moving = {mechanism.path for mechanism in mechanisms}
         self.unseen = [path for path in systems if path not in moving]
@@ -125,14 +153,16 @@ class ResultSession(AbstractSession):
                 list(result.signals.values()), self._rows.columns, plan, self._rows.interval
             ),
             {"event": "mechanisms", "list": [item.describe() for item in mechanisms]},
+            {"event": "journals", "list": find_journals(known, systems, self._rows.columns)},
             {"event": "events", "list": _list_events(result)},
         ]
         if plan is not None and picture is not None:
             self._described.insert(0, describe_diagram(picture, plan))
             self._described.append(describe_parameters(plan, {}))
-        columns = self._rows.columns
-        widths = {path: (columns[path], result.signals[path].width) for path in result}
-        self.view = View(self._rows, widths, mechanisms)
+        self.view = view_result(result, self._rows, mechanisms)
+        self._others = {n: _Other(path) for n, path in enumerate(others, 2)}
+        if others:
+            self._described.append(self._describe_runs())
 
     def introduce(self) -> Message:
         info = self._result.info
@@ -141,6 +171,33 @@ class ResultSession(AbstractSession):
 
     def describe(self) -> list[Message]:
         return self._described
+
+    def _describe_runs(self) -> Message:
+        found = [(1, self._file, self._result.t)]
+        found += [(number, other.file, other.times) for number, other in self._others.items()]
+        names = _name_files([file for _, file, _ in found])
+        return {
+            "event": "runs",
+            "present": 1,
+            "list": [
+                {
+                    "number": number, "name": name, "parent": 0, "since": float(times[0]),
+                    "end": float(times[-1]),
+                }
+                for name, (number, _, times) in zip(names, found, strict=True)
+            ],
+            "hint": "",
+        }  # fmt: skip
+
+    def find_view(self, number: int) -> View | None:
+        if number == 1:
+            return self.view
+        other = self._others.get(number)
+        return other.view if other is not None else None
+
+    def name_of(self, number: int | None) -> str:
+        other = self._others.get(number or 0)
+        return (other.file if other is not None else self._file).stem
 
     def state(self) -> Message:
         times = self._result.t
@@ -152,6 +209,15 @@ class ResultSession(AbstractSession):
             "tick": self._rows.end - 1,
             "reason": str(self._result.info.get("stopped") or ""),
         }
+
+
+def _name_files(files: Sequence[Path]) -> list[str]:
+    """Return the shortest names that tell files apart."""
+    for parts in range(1, 1 + max(len(file.parts) for file in files)):
+        names = ["/".join(file.with_suffix("").parts[-parts:]) for file in files]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{file.stem} ({number})" for number, file in enumerate(files, 1)]
 
 
 def _list_events(result: Result) -> list[Message]:

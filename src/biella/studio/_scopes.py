@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 HEAD = struct.Struct("<6I")
-SAMPLES, POSES, LATEST = 1, 2, 3
+SAMPLES, POSES, LATEST, EFFORTS, MESH, FILE = 1, 2, 3, 4, 5, 6
 HISTORY, WINDOW, SINGLE = 1, 2, 4  # flags of samples
+MOMENT = 1  # flag of poses and values: those of a recorded moment
+LAST = 1  # flag of a file
 _MOST_BINS = 4000  # in a message
 _MOST_VALUES = 1 << 18  # that are read at once: a recording may be larger than the memory
 
@@ -84,6 +86,8 @@ class Scope:
         Bins in a second of the diagram's time.
     history
         Seconds of the past to begin with.
+    run
+        Number of a run that is not the present one; None: the present one.
     """
 
     number: int
@@ -91,21 +95,29 @@ class Scope:
     columns: list[int]
     rate: float
     history: float
+    run: int | None = None
     _next: int | None = None  # first row of the bin to send next
     _from_start: bool = False  # of the run
+    _is_cleared: bool = False
 
     def restart(self, columns: list[int]) -> None:
         """Show another run from its start."""
         self.columns, self._next, self._from_start = columns, None, True
+        self._is_cleared = False
 
-    def take(self, rows: AbstractRows) -> bytes | None:
-        """Return the bins that are new or have grown; None if there are none."""
+    def take(self, rows: AbstractRows, until: float | None = None) -> bytes | None:
+        """Return the bins that are new or have grown; None if there are none.
+
+        Rows after the time `until` count as not there yet.
+        """
         size = max(1, round(1.0 / (self.rate * rows.interval)))
         end, flags = rows.end, 0
+        if until is not None:
+            end = min(end, rows.find(until + 0.5 * rows.interval))
         if self._next is None:
             self._from_start |= not end
             if not end:
-                return None
+                return self._clear()
             flags = HISTORY
             self._next = self._find_first(rows, end)
             self._next -= self._next % size
@@ -114,6 +126,13 @@ class Scope:
         content, size = self._read(rows, self._next, end, size)
         self._next = end - end % size
         return self._pack(content, size, flags)
+
+    def _clear(self) -> bytes | None:
+        """Return a message without bins, once: the page may still show those of another run."""
+        if self._is_cleared:
+            return None
+        self._is_cleared = True
+        return self._pack(np.empty((0, 1 + 2 * len(self.columns))), 1, HISTORY)
 
     def _find_first(self, rows: AbstractRows, end: int) -> int:
         _, last = rows.read(end - 1, end, [0])

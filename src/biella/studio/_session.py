@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,14 @@ from ..scheduler.compile.diagram._diagram import Diagram
 from ..scheduler.compile.plan._plan import Plan, read_value
 from ..scheduler.realtime._history import History
 from ..scheduler.realtime._live import LiveRun
-from ..scheduler.realtime._live_end import describe_briefly
+from ..scheduler.realtime._live_end import describe_briefly, describe_timing
 from ..scheduler.realtime._start import stand_ins, start_run
+from ..scheduler.realtime.log._branch import Course
+from ..scheduler.results._signals import Signal
 from ..scheduler.run._simulate import choose_signals
-from ._mechanism import Mechanism, find_mechanisms, list_systems, show_poses
+from ._branches import STATES, Branches
+from ._marks import Marks
+from ._mechanism import Mechanism, find_mechanisms, list_systems, show_mechanisms
 from ._messages import (
     Message,
     describe_diagram,
@@ -42,15 +47,20 @@ from ._messages import (
     describe_problems,
     describe_signals,
     plain,
+    read_number,
 )
 from ._scopes import AbstractRows
+from .edit._offer import Offer
+from .mechanism._journals import find_journals
 
 _log = logging.getLogger("biella")
 HISTORY = 256 << 20
 """Bytes of rows that are kept for scopes."""
 
-SEEN = ("subscribe", "unsubscribe", "watch", "window", "poses")
+SEEN = ("subscribe", "unsubscribe", "watch", "window", "poses", "mesh", "moment", "export")
+BRANCHING = ("branch", "switch", "rename", "delete")
 TUNING = ("set", "override", "release")
+PUSHING = "push"
 _CLOSED = "the studio is being closed."
 _BROKEN = "the file has a problem: correct it first."
 _LOOK_SECONDS = 0.25
@@ -67,12 +77,15 @@ class View:
         The rows.
     signals
         First column, and width, of each signal.
+    described
+        The signals.
     mechanisms
         Those whose poses are among the signals.
     """
 
     rows: AbstractRows
     signals: Mapping[str, tuple[int, int]]
+    described: Mapping[str, Signal]
     mechanisms: Sequence[Mechanism] = ()
 
     def find_columns(self, paths: Sequence[str]) -> list[int]:
@@ -87,7 +100,8 @@ class View:
 def view_history(history: History, mechanisms: Sequence[Mechanism] = ()) -> View:
     """Return the view of rows in memory."""
     widths = {item.path: (history.columns[item.path], item.width) for item in history.signals}
-    return View(history, widths, mechanisms)
+    described = {item.path: item for item in history.signals}
+    return View(history, widths, described, mechanisms)
 
 
 class AbstractSession(ABC):
@@ -99,6 +113,8 @@ class AbstractSession(ABC):
         Tells all pages something; set by the server.
     can
         What pages may ask for.
+    obstacle
+        Why there can be no branch.
     view
         The present run.
     """
@@ -106,6 +122,7 @@ class AbstractSession(ABC):
     mode: str
     can: tuple[str, ...] = SEEN
     is_live = True
+    obstacle = ""
     view: View
 
     def __init__(self) -> None:
@@ -132,6 +149,30 @@ class AbstractSession(ABC):
     def state(self) -> Message:
         """Return how the run is."""
 
+    def list_problems(self) -> list[str]:
+        """Return what is wrong with the file of the diagram."""
+        return []
+
+    def timing(self) -> Message | None:
+        """Return lateness and execution times of the ticks so far; None if nothing runs."""
+        return None
+
+    def look(self) -> Message | None:
+        """Return what has happened since the last call, for all pages."""
+        return None
+
+    def find_view(self, number: int) -> View | None:
+        """Return the rows of a run; None if there is no such run."""
+        return None
+
+    def find_course(self, number: int | None) -> Course | None:
+        """Return what else is known of a run that was kept."""
+        return None
+
+    def name_of(self, number: int | None) -> str:
+        """Return the name of a run, None: of the present one, for the name of a file."""
+        return str(self.introduce()["name"])
+
     def act(self, name: str, request: Message) -> Message | Future[Message] | None:
         """Do what a page asks for, in the server's thread."""
         raise BiellaError(f"`{name}` is not possible here.")
@@ -155,20 +196,27 @@ class AbstractRunSession(AbstractSession):
         self._events: list[Message] = []
         self._numbers = itertools.count()  # of events
         self._failure = ""  # of the last run
+        self._marks = Marks()
         self._speed = (0.0, 0.0, 0.0)  # when it was measured, the run's time then, the speed
 
     def _show(self, model: Model, history: History, picture: Message) -> None:
         """Describe a compiled diagram, and the rows of its run, to pages."""
-        found = find_mechanisms(list_systems(model.flat), history.columns)
+        systems = list_systems(model.flat)
+        found = find_mechanisms(systems, history.columns)
         mechanisms = [mechanism.describe() for mechanism in found]
         before = self._described
+        if {"event": "mechanisms", "list": mechanisms} not in before:
+            for item in found:
+                for text in item.problems:
+                    self._note(item.path, text)
         self._described = [
             picture,
             describe_signals(history.signals, history.columns, model, history.interval),
             {"event": "mechanisms", "list": mechanisms},
+            {"event": "journals", "list": find_journals(model.flat, systems, history.columns)},
         ]
         for number, message in enumerate(self._described):
-            if not before or message != before[number]:
+            if number >= len(before) or message != before[number]:
                 self.announce(message)
         self.announce(describe_parameters(model, self._set))
         self.view = view_history(history, found)
@@ -177,6 +225,7 @@ class AbstractRunSession(AbstractSession):
         """Let pages see another run from now on."""
         assert isinstance(run.plan, Model)
         self.run = run
+        self._marks = Marks(self._marks.run + 1, run._recorder.events)
         self._speed = (time.monotonic(), run.time, 0.0)
         self._show(run.plan, run.history, picture)
 
@@ -218,6 +267,12 @@ class AbstractRunSession(AbstractSession):
             "begin": self._find_begin(),
             **{name: report[name] for name in names},
         }
+
+    def timing(self) -> Message | None:
+        return None if self.run is None else {"event": "timing", **describe_timing(self.run)}
+
+    def look(self) -> Message | None:
+        return self._marks.look()
 
     def _find_begin(self) -> float:
         """Return the time of the oldest row."""
@@ -269,6 +324,13 @@ class AbstractRunSession(AbstractSession):
         message = {"event": "changed", "path": path, "value": plain(value, shape)}
         self.announce(message, f"changed {path}")
 
+    def _do_push(self, request: Message) -> None:
+        path = request.get("mechanism")
+        mechanism = next((item for item in self.view.mechanisms if item.path == path), None)
+        if mechanism is None:
+            raise BiellaError(f"there is no mechanism {path!r}.")
+        self._require_run()._set_inputs(mechanism.read_push(request))
+
     def _do_override(self, request: Message) -> None:
         self._require_run().override(_read_path(request), _read_value(request))
 
@@ -288,6 +350,15 @@ class LiveSession(AbstractRunSession):
         The binding of its runs to devices.
     log
         Where runs are recorded; by default only the newest rows are kept, in memory.
+    reactions, pushes
+        As of `show_mechanisms`; by default with runs that have no devices.
+
+    Attributes
+    ----------
+    history
+        Bytes of rows that are kept for scopes.
+    branches
+        The runs beside the present one.
     """
 
     mode = "studio"
@@ -298,8 +369,17 @@ class LiveSession(AbstractRunSession):
         bind: Path | None = None,
         log: Path | None = None,
         factor: float | None = None,
+        *,
+        reactions: bool | None = None,
+        pushes: bool | None = None,
     ) -> None:
         super().__init__()
+        free = bind is None
+        self._edit = partial(
+            show_mechanisms,
+            reactions=free if reactions is None else reactions,
+            pushes=(pushed := free if pushes is None else pushes),
+        )
         self.file, self._bind, self._log = file, bind, log
         self._factor = factor
         self._diagram: Diagram | None = None
@@ -311,19 +391,31 @@ class LiveSession(AbstractRunSession):
         self._stamp: tuple[float, ...] = ()
         self._collected = False
         self._cannot_start = False  # the problems are those of a start
-        self.can = (*SEEN, "run", "pause", "restart", "stop", *TUNING)
+        self.history = HISTORY
+        self.branches = Branches(self)
+        self._offer = Offer(self._find_file())
+        self.can = (*SEEN, "run", "pause", "restart", "stop", *TUNING, *BRANCHING)
+        self.can += self._offer.can
         self.can += ("step", "factor") if bind is None else ("rearm", "safe_stop")
+        self.can += (PUSHING,) if pushed else ()
+
+    def refuse_edits(self, reason: str) -> None:
+        """Let no page change the file."""
+        self.can = tuple(name for name in self.can if name not in self._offer.can)
+        self._offer.refuse(reason)
 
     # Main thread.
 
     def load(self) -> None:
         """Load the file; what is wrong with it becomes the problems."""
         self._stamp = self._read_stamp()
+        self._offer.begin()
+        loaded: Diagram | None = None
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                diagram = load_diagram(self.file)
-                self._take_diagram(diagram)
+                loaded = self._read_diagram()
+                self._take_diagram(loaded)
             self._note_warnings(caught)
             self._cannot_start = False
             self._problems = {"event": "problems", "list": []}
@@ -331,11 +423,26 @@ class LiveSession(AbstractRunSession):
             if not isinstance(error, BiellaError):
                 _log.debug("`%s` cannot be loaded", self.file, exc_info=True)
                 error = BiellaError(f"{type(error).__name__}: {error}")
-            self._problems = describe_problems(error, self._model_paths())
+            names = [*self._model_paths(), *(self._show_draft(loaded) if loaded else ())]
+            self._problems = describe_problems(error, list(dict.fromkeys(names)))
         self.announce(self._problems)
+        # A diagram that does not compile can be changed all the same: to correct it.
+        self._offer.take(loaded)
+        self.announce(self._offer.message)
+
+    def list_problems(self) -> list[str]:
+        return [problem["text"] for problem in self._problems["list"]]
+
+    def _find_file(self) -> Path | None:
+        """Return the file of the diagram, if it has one that can be changed."""
+        return self.file
+
+    def _read_diagram(self) -> Diagram:
+        diagram: Diagram = load_diagram(self.file)
+        return diagram
 
     def _take_diagram(self, diagram: Diagram) -> None:
-        flat = show_poses(flatten(diagram))
+        flat = self._edit(flatten(diagram))
         model = diagram.compile(**{**stand_ins(flat, diagram.start_time), "flat": flat})
         ports = choose_signals(model, ["*"])
         history = History([port.signal for port in ports], model.step, 0)
@@ -344,6 +451,20 @@ class LiveSession(AbstractRunSession):
         self._diagram, self._model, self._picture = diagram, model, picture
         if not self._is_kept():
             self._show(model, history, picture)
+
+    def _show_draft(self, diagram: Diagram) -> list[str]:
+        """Draw a diagram that does not compile, unless a run goes on; return what it has."""
+        try:
+            draft = describe_diagram(diagram, None)
+        except Exception:
+            _log.debug("`%s` cannot be drawn", self.file, exc_info=True)
+            return []
+        if not self._is_going():
+            draft["blocks"] = self._picture.get("blocks", {})
+            self._described = [draft, *self._described[1:]]
+            self.announce(draft)
+        picture = draft["picture"]
+        return [item["path"] for item in (*picture["boxes"], *picture["frames"])]
 
     def _is_kept(self) -> bool:
         """Return whether the present run goes on when the file is saved: one with devices does."""
@@ -385,8 +506,9 @@ class LiveSession(AbstractRunSession):
                     {},
                     bind=self._bind,
                     parameters=parameters,
-                    edit=show_poses,
-                    history=HISTORY,
+                    edit=self._edit,
+                    history=self.history,
+                    states=STATES,
                     paused=paused,
                 )
                 if self._factor == 0.0:
@@ -401,8 +523,8 @@ class LiveSession(AbstractRunSession):
             self.announce(self._problems)
             raise
         self._note_warnings(caught)
-        self._take_run(run, self._picture)
-        self._collected = False
+        self._take_continued(run)
+        self.branches.begin()
         if self._cannot_start:
             self._cannot_start = False
             self._problems = {"event": "problems", "list": []}
@@ -413,6 +535,16 @@ class LiveSession(AbstractRunSession):
                     run[path] = value
                 except BiellaError as error:
                     self._note("", str(error))
+
+    def _take_continued(self, run: LiveRun) -> None:
+        self._take_run(run, self._picture)
+        self._collected = not run.running
+
+    def _view_course(self, course: Course) -> View:
+        """Return the rows of a run that is kept."""
+        assert isinstance(course.plan, Model)
+        found = find_mechanisms(list_systems(course.plan.flat), course.rows.columns)
+        return view_history(course.rows, found)
 
     def _end_run(self) -> None:
         if self.run is not None:
@@ -496,6 +628,7 @@ class LiveSession(AbstractRunSession):
         elif self.run is not None:
             self._collect()
             self.run = None
+            self.branches.begin()
 
     # Any thread.
 
@@ -514,18 +647,48 @@ class LiveSession(AbstractRunSession):
             model = self.run.plan
         if model is not None:
             messages.append(describe_parameters(model, self._set))
-        return [*messages, self._problems, {"event": "events", "list": self._events}]
+        events: Message = {"event": "events", "list": self._events}
+        marks, branches = self._marks.describe(), self.branches.describe()
+        return [*messages, self._problems, self._offer.message, events, marks, branches]
+
+    def state(self) -> Message:
+        state = super().state() | {"obstacle": self.branches.obstacle()}
+        if self.run is not None and self.run.running and self.run.tick < self.run._pace.replay_end:
+            state["state"] = "repeating"
+        return state
+
+    def find_view(self, number: int) -> View | None:
+        return self.branches.find_view(number)
+
+    def find_course(self, number: int | None) -> Course | None:
+        return self.branches.find_course(number) if number is not None else None
+
+    def name_of(self, number: int | None) -> str:
+        return f"{super().name_of(number)} {self.branches.name_of(number or 0)}"
 
     def act(self, name: str, request: Message) -> Message | Future[Message] | None:
         if name == "run" and self._is_going():
             return super().act(name, request)
-        job = {"run": self._start_going, "restart": self._start_going, "stop": self._stop}.get(name)
+        if name == "palette":
+            return self._offer.list_palette()
+        job: Callable[[Message], Message | None] | None = {
+            "run": self._start_going,
+            "restart": self._start_going,
+            "stop": self._stop,
+            "edit": self._offer.edit,
+        }.get(name)
+        if name in BRANCHING:
+            return self._put(getattr(self.branches, name), request)
         if name == "step" and not self._is_going():
             job = self._start_stepping
         if job is None:
             return super().act(name, request)
-        if name != "step" and self.run is not None:
+        if name not in ("step", "edit") and self.run is not None:
             self.run._end("stopped from the studio")
+        return self._put(job, request)
+
+    def _put(self, job: Callable[[Message], Message | None], request: Message) -> Future[Message]:
+        """Leave something to the main thread."""
         future: Future[Message] = Future()
         try:
             self._jobs.put_nowait((job, request, future))
@@ -566,20 +729,6 @@ class LiveSession(AbstractRunSession):
 
 
 _WORDS = {"Infinity": np.inf, "-Infinity": -np.inf}
-
-
-def read_number(request: Message, name: str, default: float) -> float:
-    """Return a finite number of a request."""
-    value = request.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BiellaError(f"`{name}` is a number, got {value!r}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise BiellaError(f"`{name}` is a finite number, got {value!r}.")
-    return number
 
 
 def _read_path(request: Message) -> str:

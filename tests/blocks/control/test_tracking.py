@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, expm
 from scipy.optimize import minimize_scalar
 
 from biella import Diagram, DiagramError, simulate
-from biella.blocks import DiscreteStateSpace, LQTracking, StateSpace
+from biella.blocks import (
+    DiscreteStateSpace,
+    Expression,
+    Integrator,
+    LQTracking,
+    Playback,
+    StateSpace,
+)
 from biella.blocks.control import lqr
 
 pytestmark = pytest.mark.engine
@@ -177,3 +186,149 @@ def test_wrong_parameters_are_refused(change, message):
     given = {"times": [0, 1, 2], "reference": [0, 1, 0], "Q": 1.0, "R": 1.0} | change
     with pytest.raises(DiagramError, match=message):
         LQTracking(A, B, C, **given)
+
+
+VARYING: dict[str, Any] = {
+    "A": lambda t: [[0.0, 1.0], [-2.0 - np.sin(t), -0.3]],
+    "B": lambda t: [[0.0], [1.0 + 0.5 * np.cos(t)]],
+    "C": [[1.0, 0.0]],
+    "Q": lambda t: 20.0 + 10.0 * np.sin(2.0 * t),
+    "R": lambda t: 1.0 + 0.5 * t,
+    "final": 5.0,
+}
+
+
+def varying_run(count, **changed):
+    """Return the last state and the cost of the plant of [A.4] under its tracking control."""
+    times = np.linspace(0.0, 2.0, count)
+    data = VARYING | changed
+    block = LQTracking(times=times, reference=np.sin(1.5 * times), **data)
+    d = Diagram("varying", step=1e-3)
+    x = d.add(Integrator([0.5, -1.0]), "x")
+    u = d.add(block, "u", state=x)
+    motion = ["x[1]", "-(2 + sin(t))*x[0] - 0.3*x[1] + (1 + 0.5*cos(t))*u"]
+    d.connect(d.add(Expression({"y": motion}), "motion", x=x, u=u), x)
+    rate = "(20 + 10*sin(2*t))*(z - x[0])**2 + (1 + 0.5*t)*u**2 + 0*x[1]"
+    z = d.add(Playback(times, np.sin(1.5 * times)), "z")
+    d.add(Integrator(0.0), "cost", u=d.add(Expression(rate), "rate", x=x, u=u, z=z))
+    run = simulate(d, 2.0)
+    last = run["x"][-1]
+    return run["u"][0], last, run["cost"][-1] + 5.0 * (np.sin(3.0) - last[0]) ** 2
+
+
+def test_time_varying_plant_and_weights():
+    """The case of the appendix: u(0) = 3.78880881, J = 6.9169946, x(2) = (0.1561097, -1.2790322).
+
+    Lines between the points of the reference leave an error of second order, which is extrapolated.
+    """
+    coarse, fine = varying_run(201), varying_run(401)
+    u, x, cost = (two + (two - one) / 3.0 for one, two in zip(coarse, fine, strict=True))
+    assert u == pytest.approx(3.78880881, abs=2e-8)
+    assert x == pytest.approx([0.1561097, -1.2790322], abs=2e-7)
+    assert cost == pytest.approx(6.9169946, abs=2e-7)
+
+
+def test_functions_that_are_constant_change_nothing():
+    times = np.linspace(0.0, 1.0, 11)
+    plain = LQTracking(A, B, C, times, target(times), Q=Q, R=R, final=F)
+    varying = LQTracking(
+        lambda t: A, lambda t: B, C, times, target(times), Q=lambda t: Q, R=lambda t: R, final=F
+    )
+    size = np.abs(plain.table).max()
+    # The tolerance of S and g; slopes have that of a difference of R⁻¹ Bᵀ besides.
+    assert varying.table == pytest.approx(plain.table, abs=1e-9 * size)
+
+
+def test_drift_is_held_against():
+    """A mass of 1 kg under weight: the cost of the best input is below that of all near it."""
+    times, weight = np.linspace(0.0, 2.0, 5), np.array([0.0, -9.81])
+    plant: dict[str, Any] = {"A": [[0.0, 1.0], [0.0, 0.0]], "B": [0.0, 1.0], "C": [[1.0, 0.0]]}
+    block = LQTracking(
+        **plant, times=times, reference=np.ones(5), Q=100.0, R=1e-2, final=1.0, drift=weight
+    )
+    costs = []
+    for change in (0.0, -0.05, 0.05):
+        d = Diagram("weight", step=1e-3)
+        x = d.add(Integrator([0.8, 0.0]), "x")
+        u = d.add(block, "u", state=x)
+        pushed = d.add(Expression(f"u + {change}*sin(3*t)"), "pushed", u=u)
+        d.connect(d.add(Expression({"y": ["x[1]", "u - 9.81"]}), "motion", x=x, u=pushed), x)
+        rate = "100*(1 - x[0])**2 + 0.01*u**2 + 0*x[1]"
+        d.add(Integrator(0.0), "cost", u=d.add(Expression(rate), "rate", x=x, u=pushed))
+        run = simulate(d, 2.0)
+        costs.append(run["cost"][-1] + (1.0 - run["x"][-1, 0]) ** 2)
+    best, below, above = costs
+    assert min(below, above) > best
+    # The cost is quadratic, so that its slope is zero to the error of the run.
+    assert below - best == pytest.approx(above - best, rel=1e-4)
+    moved = LQTracking(
+        **plant, times=times, reference=np.ones(5), Q=100.0, R=1e-2, final=1.0,
+        drift=lambda t: weight,
+    )  # fmt: skip
+    assert moved.table == pytest.approx(block.table, abs=1e-9 * np.abs(block.table).max())
+
+
+def test_sampled_plant_that_varies_is_the_least_squares_solution():
+    """Against one least-squares problem whose weights and plant differ in each step."""
+    rng = np.random.default_rng(4)
+    steps = 12
+    a = [np.eye(2) + 0.2 * rng.normal(size=(2, 2)) for _ in range(steps)]
+    b = [rng.normal(size=(2, 1)) for _ in range(steps)]
+    w = [0.3 * rng.normal(size=2) for _ in range(steps)]
+    q, r = rng.uniform(1.0, 5.0, steps + 1), rng.uniform(0.1, 1.0, steps)
+    z, period = rng.normal(size=steps + 1), 0.5
+
+    def at(items):
+        return lambda t: items[min(round((t - 1.0) / period), steps - 1)]
+
+    block = LQTracking(
+        at(a), at(b), [[1.0, 0.0]], 1.0, z[:, np.newaxis], Q=at(q), R=at(r), final=2.0,
+        drift=at(w), period=period,
+    )  # fmt: skip
+    x, rows, wanted, inputs = np.array([1.0, -1.0]), [], [], []
+    reach = np.zeros((2, steps))
+    free = x
+    for n in range(steps + 1):
+        weight = np.sqrt(2.0 if n == steps else q[n])
+        rows.append(weight * reach[0])
+        wanted.append(weight * (z[n] - free[0]))
+        if n < steps:
+            free, reach = a[n] @ free + w[n], a[n] @ reach
+            reach[:, n] += b[n][:, 0]
+    matrix = np.vstack([*rows, np.diag(np.sqrt(r))])
+    best, *_ = np.linalg.lstsq(matrix, np.concatenate([wanted, np.zeros(steps)]), rcond=None)
+    for n in range(steps):
+        K, p = block.table[n, 0, :2], block.table[n, 0, 2]
+        inputs.append(K @ x + p)
+        x = a[n] @ x + b[n][:, 0] * inputs[-1] + w[n]
+    assert inputs == pytest.approx(best, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"A": lambda t: [[0.0, 1.0]]}, r"at t = 0 s: A"),
+        ({"R": lambda t: 0.5 - t}, r"at t = 0\.5 s: R must be positive definite"),
+        ({"Q": lambda t: np.nan if t > 1 else 1.0}, r"at t = [12]\.?\d* s: .*`Q` must be finite"),
+        ({"B": lambda t: 1 / 0}, r"`B`, a function of t, failed: division by zero"),
+        ({"drift": lambda t: [1.0]}, r"`drift` has 2 values, as many as A has rows"),
+        ({"C": lambda t: np.eye(2) if t > 1 else [[1.0, 0.0]]}, r"other shapes|has 2 values"),
+    ],
+)
+def test_functions_of_time_that_are_refused(changed, message):
+    with pytest.raises(DiagramError, match=message):
+        varying_run(5, **changed)
+
+
+def test_functions_are_not_evaluated_outside_the_times():
+    """Such as a table, or a root: at the ends the change of B is taken from within."""
+    seen: list[float] = []
+
+    def of_time(t):
+        seen.append(t)
+        return [[0.0], [1.0 + np.sqrt(t * (2.0 - t))]]
+
+    times = np.linspace(0.0, 2.0, 21)
+    LQTracking(times=times, reference=np.sin(times), **(VARYING | {"B": of_time}), points=21)
+    assert min(seen) == 0.0
+    assert max(seen) == 2.0

@@ -1,5 +1,7 @@
 """Ports, parameters and rates."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,19 @@ def test_a_default_holds_for_all_elements_or_is_given_one_by_one():
     assert Port("u", default=2.0).default_values(3) == [2.0, 2.0, 2.0]
     assert Port("u", width=2, default=(1.0, 2.0)).default_values(2) == [1.0, 2.0]
     assert Port("u").default_values(1) == [0.0]
+
+
+def test_defaults_may_be_a_list_and_their_number_is_checked():
+    given: Any = [1, 2.5]
+    assert Port("u", width=2, default=given).default == (1.0, 2.5)
+    with pytest.raises(DiagramError, match="the default of `u` has 2 values, but the port has 3"):
+        Port("u", width=3, default=(1.0, 2.0)).default_values(3)
+
+
+@pytest.mark.parametrize("default", ["abc", "1", (1.0, "x"), [[1.0, 2.0]], {"a": 1.0}])
+def test_what_is_no_default_is_refused_by_name(default):
+    with pytest.raises(DiagramError, match="the default of `u` must be a number or one for each"):
+        Port("u", width=2, default=default)
 
 
 def test_a_unit_may_be_given_by_its_name():

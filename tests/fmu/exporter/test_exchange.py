@@ -287,7 +287,9 @@ def test_sampled_followers_agree_with_co_simulation(tmp_path: Path) -> None:
     np.testing.assert_allclose(exchanged["x_out"], stepped["x_out"], atol=1e-9)
 
 
-INTERNAL = {"05_co_simulation", "07_clearance_fourbar", "08_lubricated_crank_pin"}
+INTERNAL = {
+    "05_co_simulation", "07_clearance_fourbar", "08_lubricated_crank_pin", "31_spatial_clearance",
+}  # fmt: skip
 """Examples with mechanisms that advance with an internal solver."""
 # Relative to the largest state. Sensors of the pendulum count steps of an encoder: another solver
 # gets there a tick sooner or later.

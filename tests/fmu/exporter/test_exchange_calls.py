@@ -14,7 +14,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 
-from biella import Diagram, simulate
+from biella import Diagram, System, simulate
 from biella.blocks import (
     Compare,
     Constant,
@@ -431,6 +431,47 @@ def test_a_time_event_must_not_be_passed(open_tool: Open) -> None:
     with pytest.raises(FMICallException):
         tool.fmu.enterEventMode()
     assert tool.said("passes the event at t = 0.05")
+
+
+def test_an_output_that_is_not_finite_is_not_given(open_tool: Open) -> None:
+    d = Diagram("root", step=1e-2)
+    x = d.add(Integrator(0.5), name="x", u=d.add(Constant(1.0), name="one"))
+    d.output("y", d.add(Expression("sqrt(1 - x)"), name="root", x=x))
+    tool = open_tool(d)
+    tool.start()
+    tool.states = np.array([2.0])
+    with pytest.raises(FMICallException):
+        tool.read("y")
+    tool.states = np.array([0.75])
+    assert tool.read("y") == [0.5]
+
+
+@pytest.mark.parametrize(("share", "needs_event"), [(1.0, False), (0.999, True)])
+def test_states_may_drift_as_far_as_the_tolerance_allows(
+    open_tool: Open, share: float, needs_event: bool
+) -> None:
+    """By a hundred tolerances. A quaternion of length 1 - 2⁻¹⁰ is moved by 2⁻¹⁰ to the bit."""
+    system = System("free", (0.0, 0.0, -9.81))
+    system.body("top", mass=1.0, inertia=(1.0, 2.0, 2.5), free=True)
+    d = Diagram("free", step=1e-2)
+    d.output("place", d.add(system.block(outputs=["top.position"]), name="plant"))
+    tool = open_tool(d)
+    tool.initialize(tolerance=share * 2.0**-10 / 100.0)
+    tool.take_event()
+    tool.fmu.enterContinuousTimeMode()
+    x = tool.states
+    ((whole,),) = np.nonzero(x == 1.0)
+    x[whole] -= 2.0**-10
+    tool.states = x
+    assert bool(tool.fmu.completedIntegratorStep()[0]) == needs_event
+
+
+def test_a_time_of_more_ticks_than_a_double_counts_is_refused(open_tool: Open) -> None:
+    tool = open_tool(make_ball())
+    tool.start()
+    with pytest.raises(FMICallException):
+        tool.fmu.setTime(1.5 * 2.0**53 * 1e-3)
+    assert tool.said("is not within the simulation")
 
 
 def test_termination_is_reported(open_tool: Open) -> None:

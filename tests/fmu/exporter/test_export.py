@@ -17,7 +17,7 @@ from biella.blocks import Constant, Gain, Integrator, Saturation, Step, Sum
 from biella.cli import main
 from biella.scheduler.engine._library import library_path
 
-from .conftest import Exported, lag, make_crank, read_xml
+from .conftest import EXAMPLES, Exported, lag, load, make_crank, read_xml
 
 # -- the archive
 
@@ -47,6 +47,85 @@ def test_neither_fmpy_nor_the_schema_of_the_standard_complain(crank: Exported) -
     schema = Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"
     description = etree.parse(crank.folder / "modelDescription.xml")
     etree.XMLSchema(file=str(schema)).assertValid(description)
+
+
+INTERNAL = {
+    "05_co_simulation": ["left", "right"],
+    "07_clearance_fourbar": ["plant"],
+    "08_lubricated_crank_pin": ["plant"],
+}
+"""Examples that model exchange refuses, with the blocks that have an internal solver."""
+CLOCKED = ("01", "02", "04", "10", "11", "12", "15", "16", "17", "21", "22", "24")
+"""Numbers of the examples with sampled blocks, whose rates can be clocks."""
+QUICK = ("01_first_loop", "08_lubricated_crank_pin")
+
+
+@pytest.mark.filterwarnings("ignore::biella.BiellaWarning")
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(p, id=p.stem, marks=[] if p.stem in QUICK else pytest.mark.slow)
+     for p in EXAMPLES],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["cs", "me"])
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_fmpy_finds_nothing_in_any_kind_of_any_example(
+    example: Path, version: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "example.fmu"
+    if kind == "me" and example.stem in INTERNAL:
+        with pytest.raises(DiagramError) as caught:
+            load(example).export_fmu(path, version=version, kind=kind)
+        for block in INTERNAL[example.stem]:
+            refused = f"`{block}` (Plant) cannot be exported for model exchange: it advances with"
+            assert refused in str(caught.value)
+        assert not path.exists()
+        return
+    load(example).export_fmu(path, version=version, kind=kind)
+    assert validate_fmu(str(path)) == []
+    description = fmpy.read_model_description(str(path))
+    assert description.fmiVersion == version
+    has = (description.coSimulation is not None, description.modelExchange is not None)
+    assert has == (kind == "cs", kind == "me")
+
+
+@pytest.mark.filterwarnings("ignore::biella.BiellaWarning")
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(p, id=p.stem, marks=[] if p.stem in QUICK else pytest.mark.slow)
+     for p in EXAMPLES],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["cs", "me", "both"])
+def test_fmpy_finds_nothing_with_the_options_of_fmi_3(
+    example: Path, kind: str, tmp_path: Path
+) -> None:
+    """Every other signal an output, the rest local variables, all of other types; with clocks."""
+    if kind != "cs" and example.stem in INTERNAL:
+        with pytest.raises(DiagramError, match="internal solver"):
+            load(example).export_fmu(tmp_path / "x.fmu", version="3.0", kind=kind)
+        return
+    model = load(example).compile()
+    declared = {port.slot for port in model.outputs.values()}
+    ports = [p.path for b in model.blocks for p in b.outputs if p.slot not in declared]
+    clocks = example.stem[:2] in CLOCKED
+    path = tmp_path / "example.fmu"
+    types: dict[str, str] = {}
+    for _ in range(2):  # the first export tells names and types; the second leaves none of these
+        load(example).export_fmu(
+            path, version="3.0", kind=kind, outputs=ports[::2], local=ports[1::2], types=types,
+            clocks=clocks, sources=False,
+        )  # fmt: skip
+        found = fmpy.read_model_description(str(path)).modelVariables
+        types = {
+            v.name: {"Float64": "Float32", "Int64": "Int32"}[v.type]
+            for v in found
+            if v.type in ("Float64", "Int64")
+            and v.causality in ("output", "parameter", "local")
+            and not v.name.startswith(("states.", "der(", "event_indicators"))
+        }
+    assert validate_fmu(str(path)) == []
+    assert types == {}
+    assert any(v.type == "Float32" for v in found)
+    assert any(v.type == "Clock" for v in found) == clocks
 
 
 def test_the_same_input_gives_the_same_bytes_anywhere(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_a_missing_platform_lists_those_that_there_are(tmp_path):
         file.writestr("sources/specimen.c", "x")
     with pytest.raises(
         FmuError,
-        match=r"no binary for this platform, \w+. It has binaries for vax, win32. "
+        match=r"no binary for this platform, \w+. It has those for vax, win32. "
         "It contains",
     ):
         Fmu(path)

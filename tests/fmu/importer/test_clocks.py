@@ -7,6 +7,7 @@ few lines of Python.
 from __future__ import annotations
 
 import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -149,6 +150,27 @@ def test_a_clock_may_tick_more_often_than_the_diagram(clocked):
     expected = [expect(t, list_ticks("CONSTANT"), 0.12) for t in result.t]
     assert [c for _, c, _ in expected] == [0, 4, 8]
     np.testing.assert_allclose(result["f.y"], [y for y, _, _ in expected], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("CONSTANT", "fmi3SetClock"),
+        ("CONSTANT", "fmi3GetClock"),
+        ("FIXED", "fmi3SetIntervalDecimal"),
+        ("ASKED", "fmi3GetIntervalDecimal"),
+        ("ASKED", "fmi3GetShiftDecimal"),
+        ("COUNTDOWN", "fmi3GetIntervalDecimal"),
+    ],
+)
+def test_a_function_that_a_clock_needs_is_named_if_it_is_missing(tmp_path, kind, function):
+    whole, path = make_clocked(tmp_path / "whole.fmu", kind), tmp_path / "clocked.fmu"
+    name = function.encode() + b"\0"
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
+        for item in source.namelist():
+            target.writestr(item, source.read(item).replace(name, b"x" + name[1:]))
+    with pytest.raises(FmuError, match=f"has no function {function}"):
+        simulate(diagram(path), 0.1)
 
 
 class Hosted(NativeBlock):

@@ -169,6 +169,11 @@ def test_a_tunable_parameter_changes_during_a_run(specimen, options):
         ({"substeps": 0}, "`substeps` must be an integer"),
         ({"period": -1.0}, "the period must be a positive"),
         ({"backend": "dymola"}, "`backend` must be one of"),
+        ({"kind": ["me"]}, r"`kind` must be 'cs', 'me' or None; got \['me'\]"),
+        ({"parameters": ["k"]}, r"`parameters` must be a dict, such as .*; got \['k'\]"),
+        ({"tolerance": "fine"}, "`tolerance` must be a positive number; got 'fine'"),
+        ({"event_mode": "x"}, "`event_mode` must be True, False or None; got 'x'"),
+        ({"logging": 3}, "`logging` must be True, False or a list of texts; got 3"),
         ({"timeout": 1.0}, "timeout requires isolate=True"),
         ({"isolate": True, "timeout": 0.0}, "the timeout must be a positive time in s"),
     ],
@@ -176,6 +181,11 @@ def test_a_tunable_parameter_changes_during_a_run(specimen, options):
 def test_wrong_arguments_are_explained(specimen, given, message):
     with pytest.raises(BiellaError, match=message):
         Fmu(specimen, **given)
+
+
+def test_what_is_no_file_name():
+    with pytest.raises(BiellaError, match=r"name of a file, such as 'engine\.fmu'; got None"):
+        Fmu(None)  # type: ignore[arg-type]
 
 
 # -- FMUs that fail

@@ -15,6 +15,7 @@ from biella import (
     simulate,
 )
 from biella.scheduler.engine._engine import Instance
+from biella.scheduler.engine._library import contract, library
 
 from .runs import alone, fail
 
@@ -139,6 +140,44 @@ def test_a_message_with_a_wrong_environment_is_kept_all_the_same(tmp_path, envir
     path = make_specimen(tmp_path / "s.fmu", flags=(f"-DENVIRONMENT(i)={environment}",))
     error, *_ = fail(path, "chatter", tmp_path)
     assert "valve 7 at 12.50 %, state open;" in str(error)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"library": None},
+        *({f"{name}_count": -1} for name in (
+            "string", "string_reference", "binary", "binary_reference", "log_category", "name",
+        )),
+        None,
+    ],
+)  # fmt: skip
+def test_a_source_that_describes_no_fmu_is_refused(specimen, wrong):
+    d = Diagram("attached", step=0.01)
+    d.add(Fmu(specimen), name="f")
+    with Instance(d.compile()) as instance:
+        source = None
+        if wrong is not None:
+            source = contract.bl_fmu_source(**({"library": b"nothing.so"} | wrong))
+        assert library().bl_attach_fmu(instance.handle, 0, source) < 0
+        assert library().bl_message(instance.handle) == b"block 0 cannot hold an FMU"
+        instance.initialize()  # what it holds is still there
+        instance.run(1)
+
+
+def test_what_an_fmu_was_given_is_freed_with_it(specimen, allocated):
+    """Each of ten instances is given 4 MB of text."""
+    d = Diagram("freed", step=0.01)
+    d.add(Fmu(specimen, parameters={"diary": "/" * (1 << 22)}), name="f")
+    plan = d.compile()
+
+    def hold() -> int:
+        with Instance(plan):
+            pass
+        return allocated()
+
+    before = hold()
+    assert max(hold() for _ in range(10)) < before + (1 << 24)
 
 
 def test_no_state_is_saved_that_nobody_asked_for(tmp_path):

@@ -276,9 +276,42 @@ def test_a_node_may_have_lost_frames_discarded(nodes):
         a=(1e-3, 1.0, discards, CanTransmit(0x200)),
         b=(1e-3, 1.0, CanTransmit(0x100)),
     )
-    early = simulate(d, 3 * STEP)  # the notice comes at the end of the arbitration field
+    # The notice comes at the end of the arbitration field, 14 bits: 0 00100000 1 000 0, where the
+    # second 1 is stuffed after five equal bits.
+    early = simulate(d, 3 * STEP)
     assert early["a.lost"][-1] == 1 and early["a.frames"][-1] == 0
-    assert early["a.last"][-1] == pytest.approx(1e-3 + 13 / 10e3, abs=ATOL)
+    assert early["a.last"][-1] == pytest.approx(1e-3 + 14 / 10e3, abs=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("winner", "bits"),
+    [
+        # 0 00000000000 0: 13 bits, and a 1 after the 5th and after the 10th
+        (CanTransmit(0x000), 15),
+        # 0 10101010101 0: no five equal bits
+        (CanTransmit(0x555), 13),
+        # 0 00111110000 0: 0 00 11111 (0) 0000 0. The stuffed 0 counts: after it and four zeros a 1.
+        (CanTransmit(0x1F0), 15),
+        # 0 11111011111 0: 11111 (0) 0 11111 (0) 0
+        (CanTransmit(0x7DF), 15),
+        # 0 11111000001 0: 11111 (0) 0000 (1) 0 1 0
+        (CanTransmit(0x7C1), 15),
+        # 0 10101010000 0: five equal bits at the very end, with the stuffed bit behind it
+        (CanTransmit(0x550), 13),
+        # 0 00000000000 11 000000000000000000 0: 33 bits; of the first 12 zeros a 1 after the 5th
+        # and the 10th, of the last 19 after the 5th, the 10th and the 15th
+        (CanTransmit(0, extended=True), 38),
+    ],
+)
+def test_the_notice_of_a_lost_arbitration_counts_stuffed_bits(nodes, winner, bits):
+    d = build(
+        nodes,
+        bus={"baud_rate": 10_000},
+        a=(1e-3, 1.0, Configuration(4, 2), CanTransmit(0x7FF)),
+        b=(1e-3, 1.0, winner),
+    )
+    until = math.ceil(1 + bits / 10) * STEP  # before the end of the frame
+    assert simulate(d, until)["a.last"][-1] == pytest.approx(1e-3 + bits / 10e3, abs=ATOL)
 
 
 def test_errors_are_reported_to_all_nodes_and_states_are_respected(nodes):
@@ -293,10 +326,38 @@ def test_errors_are_reported_to_all_nodes_and_states_are_respected(nodes):
     result = simulate(d, 3 * STEP)
     assert result["bus.frames"][-1] == 1  # nobody receives it
     assert result["a.confirms"][-1] == result["b.frames"][-1] == 0
-    passive = Status(2)
-    d = build(nodes, a=(1e-3, 1.0, passive, send), b=(1e-3, 1.0, CanTransmit(0x700)))
+
+
+@pytest.mark.parametrize(("state", "suspended"), [(1, 0), (2, 8)])
+def test_an_error_passive_node_that_has_sent_waits_eight_bits_more(nodes, state, suspended):
+    """Suspend transmission, ISO 11898-1: behind the three bits of the intermission.
+
+    The frames have 18 zeros and more in a row; `classical` counts their bits.
+    """
+    one, two, other = CanTransmit(0x100), CanTransmit(0x101), CanTransmit(0x700)
+    lengths = [classical(frame) for frame in (one, two, other)]
+    both = (1e-3, 1.0, Status(state), one, two)
+    alone = simulate(build(nodes, a=both, b=(0.0, 0.0)), 3 * STEP)
+    bits = lengths[0] + 3 + suspended + lengths[1]
+    assert alone["b.last_frame"][-1] == pytest.approx(1e-3 + bits / 500e3, abs=ATOL)
+    # Another node begins meanwhile, though its identifier is larger; an active one does not wait.
+    result = simulate(build(nodes, a=both, b=(1e-3, 1.0, other)), 3 * STEP)
+    turns = lengths if state == 1 else [lengths[0], lengths[2], lengths[1]]
+    second, third = sum(turns[:2]) + 3, sum(turns) + 6
+    ends = {"a": third if state == 1 else second, "b": second if state == 1 else third}
+    for name, end in ends.items():
+        assert result[f"{name}.last_frame"][-1] == pytest.approx(1e-3 + end / 500e3, abs=ATOL)
+
+
+def test_an_error_passive_node_takes_part_in_the_first_arbitration(nodes):
+    low, high = CanTransmit(0x100), CanTransmit(0x700)
+    d = build(nodes, a=(1e-3, 1.0, Status(2), low), b=(1e-3, 1.0, high))
     result = simulate(d, 3 * STEP)
-    assert result["b.worst"][-1] < result["a.worst"][-1]
+    end = 1e-3 + classical(low) / 500e3
+    assert result["b.last_frame"][-1] == pytest.approx(end, abs=ATOL)
+    assert result["a.last_frame"][-1] == pytest.approx(
+        end + (3 + classical(high)) / 500e3, abs=ATOL
+    )
 
 
 def test_wakeups_and_damaged_operations_are_answered(nodes):

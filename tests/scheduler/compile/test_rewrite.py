@@ -1,5 +1,7 @@
 """Replacing blocks when a diagram is compiled: the diagram itself stays as it was."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from biella.blocks import Compare, Constant, Demux, Gain, Integrator, Port, Sine
 from biella.blocks.authoring import ExternalInput
 from biella.errors import DiagramError
 from biella.scheduler.compile import _rewrite as rewrite
-from biella.scheduler.compile._flatten import flatten
+from biella.scheduler.compile._flatten import FlatInput, flatten
 
 
 def loop():
@@ -207,3 +209,38 @@ def test_an_edit_leaves_what_it_was_made_from():
     rewrite.add_outputs(flat, ["k"])
     rewrite.bare_parameters(flat, "k")
     assert repr(flat) == before
+
+
+def test_a_block_gets_more_inputs_from_outside():
+    """Those that it had keep their sources, also where their numbers change; so do bonds."""
+    d = loop()
+    d.connect(d["x"], d.add(stand_in(1.0), name="in"))
+    flat = flatten(d)
+    number = next(n for n, item in enumerate(flat.blocks) if item.path == "in")
+    flat = dataclasses.replace(flat, bonds=(("bond", (number, 0), (0, 0)),))
+    wider = ExternalInput(
+        [Port("w", default=2.0), Port("u"), Port("v", default=3.0)], [Port("y")], start={"y": 1.0}
+    )
+    found = rewrite.add_block_inputs(flat, {"in": wider})
+    assert [item.name for item in found.inputs] == ["in.w", "in.v"]
+    sources = [source and source.block for source in found.blocks[number].sources]
+    (before,) = flat.blocks[number].sources
+    assert sources == [-1, before and before.block, -2]
+    assert found.bonds == (("bond", (number, 1), (0, 0)),)
+    model = d.compile(flat=dataclasses.replace(found, bonds=()))
+    assert list(model.inputs) == ["in.w", "in.v"]
+    plain, more = simulate(d, 0.5), simulate(model, 0.5)
+    assert np.array_equal(plain["x"], more["x"])
+    assert rewrite.add_block_inputs(flat, {}) == flat
+
+
+def test_an_added_input_may_not_take_a_name():
+    d = Diagram("outer", step=1e-2)
+    d.add(stand_in(), name="in", u=d.add(Constant(1.0), name="one"))
+    flat = flatten(d)
+    flat = dataclasses.replace(
+        flat, inputs=(*flat.inputs, FlatInput("in.w", Port("w", default=0.0), True))
+    )
+    wider = ExternalInput([Port("u"), Port("w", default=2.0)], [Port("y")], start={"y": 0.0})
+    (problem,) = rewrite.add_block_inputs(flat, {"in": wider}).problems
+    assert "the name `in.w` is already used" in problem

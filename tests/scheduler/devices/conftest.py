@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from biella.scheduler.engine import build
 from biella.scheduler.engine._library import library
 
 from .native import Device, engine
 from .peer import Peer, SerialEnd, TcpEnd, UdpEnd, free_tcp_port
 from .ticks import RunEnded, Ticks
 
+PACKAGE = Path(build.__file__).parents[2]
 Opened = tuple[Device, Any, Peer]
 
 
@@ -109,3 +113,25 @@ def ticks() -> Iterator[Any]:
 
         make.ended = RunEnded  # type: ignore[attr-defined]
         yield make
+
+
+@pytest.fixture
+def run_failing(tmp_path: Path, c_compiler: Any) -> Callable[[str, str, str], str]:
+    """Run C after a source of the package in which a call of the system fails, and return what it
+    prints. The call is a macro: `calloc(...) NULL`."""
+
+    def run(source: str, call: str, code: str) -> str:
+        hook, program = tmp_path / "hook.c", tmp_path / "hook"
+        hook.write_text(
+            f"#include <stdio.h>\n#include <stdlib.h>\n#include <sys/random.h>\n#define {call}\n"
+            f'#include "{source}"\nint main(void) {{ {code} }}\n'
+        )
+        flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}"]
+        flags += ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"]  # of what is not called
+        command = [*c_compiler.command, *flags, str(hook), "-o", str(program)]
+        subprocess.run(command, check=True, timeout=300)
+        return subprocess.run(
+            [program], check=True, timeout=60, capture_output=True
+        ).stdout.decode()
+
+    return run

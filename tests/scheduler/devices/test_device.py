@@ -1,5 +1,6 @@
 """What all devices share, with a driver that does what the test says."""
 
+import ctypes
 import errno
 import math
 
@@ -136,6 +137,43 @@ def test_age_counts_ticks_since_the_newest_frame():
     assert ages == [1, 2, 0, 1, 2, 0]
 
 
+def test_other_threads_see_how_a_device_is_and_how_old_its_newest_frame():
+    script, device = make(1, 0, timeout=5 * MS)
+    seen = []
+
+    def look(now):
+        age = ctypes.c_int64()
+        state = device.library.bl_device_get_standing(device.handle, now, ctypes.byref(age))
+        seen.append((state, age.value))
+
+    with device:
+        look(0)
+        device.take(0)
+        look(1 * MS)
+        script.frames = [(1.0,)]
+        device.take(2 * MS)
+        look(4 * MS)
+        look(1 * MS)  # a clock that another processor reads may be behind
+        device.take(7 * MS)
+        look(7 * MS)
+        device.take(8 * MS)
+        look(8 * MS)
+        script.frames = [(1.0,)]
+        device.library.bl_device_listen(device.handle, 9 * MS)  # while the run is paused
+        look(9 * MS)
+        script.error = errno.EIO
+        device.take(10 * MS)
+        look(10 * MS)
+        look(-1)
+    waiting, connected = contract.BL_STANDING_WAITING, contract.BL_STANDING_CONNECTED
+    lost, gone = contract.BL_STANDING_LOST, contract.BL_STANDING_DISCONNECTED
+    assert seen[:4] == [(waiting, -1), (waiting, -1), (connected, 2 * MS), (connected, 0)]
+    assert seen[4:] == [
+        (connected, 5 * MS), (lost, 6 * MS), (lost, 0), (gone, 1 * MS), (gone, seen[-1][1]),
+    ]  # fmt: skip
+    assert seen[-1][1] > 10 * MS  # by the clock of the computer
+
+
 def test_delay_is_the_ticks_from_a_value_to_its_answer():
     script, device = make(1, 1)
     script.echo = 0
@@ -212,6 +250,19 @@ def test_silence_becomes_loss_after_the_timeout():
         assert device.take(70 * MS) == {0: 8.0}
         assert device.values[ALIVE] == 1.0
         assert device.counts == {"frames": 2, "losses": 1, "returns": 1}
+
+
+def test_what_a_silent_device_has_said_last_is_part_of_the_reason():
+    script, device = make(1, timeout=50 * MS)
+    with device:
+        script.frames = [(1.0,)]
+        device.take(0)
+        device.state.words = b"its door is open"
+        device.take(60 * MS)
+        assert device.why == (
+            "device `board` is lost: no frame for 0.06 s (timeout 0.05 s; "
+            "rejected so far: 0 corrupt, 0 stale): its door is open"
+        )
 
 
 def test_a_device_that_never_speaks_is_lost_too():
@@ -380,3 +431,14 @@ def test_opening_and_closing():
         assert device.take(0) == {} and device.give() == OK
         assert device.library.bl_device_set_loss(device.handle, -1, STOP) == ERROR_ARGUMENT
         assert device.library.bl_device_set_loss(device.handle, 1, 3) == ERROR_ARGUMENT
+
+
+def test_sequences_skip_at_most_half_of_all_numbers():
+    """More would be a step back for the peer: then the next number is sent."""
+    for skipped, sent in ((2**31 - 1, 2**31 + 1), (2**31, 2)):
+        script, device = make(0, 1)
+        with device:
+            device.give(1.0)
+            device.tick += skipped
+            device.give(1.0)
+            assert [sequence for sequence, _, _ in script.sent] == [1, sent]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -87,19 +88,6 @@ def can_have_namespaces() -> bool:
         return False
 
 
-@pytest.fixture(params=["loopback", *(["namespaces"] if can_have_namespaces() else [])])
-def places(request) -> Iterator[tuple[str, str]]:
-    """The networks of the plant and of the controller: ours, or two that only the UDP proxy
-    joins.
-    """
-    if request.param == "loopback":
-        yield "", ""
-        return
-    names = f"blp{os.getpid()}", f"blc{os.getpid()}"
-    with make_namespaces(*names):
-        yield names
-
-
 def command(
     namespace: str, folder: Path, end: str, port: int, *options: str, driver: str = "udp"
 ) -> list[str]:
@@ -169,6 +157,35 @@ def run_loop(places, folder: Path, faults: Faults) -> tuple[Result, Result, dict
     return plant, controller, counts
 
 
+@dataclass(frozen=True)
+class BadRun:
+    """Both ends with a bad network between them: their logs, and what the UDP proxy has counted."""
+
+    plant: Result
+    controller: Result
+    relayed: dict
+    folder: Path
+
+
+def run_badly(places: tuple[str, str], folder: Path) -> BadRun:
+    return BadRun(*run_loop(places, folder, BAD), folder)
+
+
+@pytest.fixture(scope="module")
+def bad_on_loopback(tmp_path_factory) -> BadRun:
+    return run_badly(("", ""), tmp_path_factory.mktemp("bad"))
+
+
+@pytest.fixture(params=["loopback", *(["namespaces"] if can_have_namespaces() else [])])
+def bad(request, tmp_path) -> BadRun:
+    """A run in our network, or in two that only the UDP proxy joins."""
+    if request.param == "loopback":
+        return request.getfixturevalue("bad_on_loopback")
+    names = f"blp{os.getpid()}", f"blc{os.getpid()}"
+    with make_namespaces(*names):
+        return run_badly(names, tmp_path)
+
+
 def expected(lane: dict[str, int]) -> int:
     """How many datagrams leave a UDP proxy, but for one that waits for the next."""
     return lane["arrived"] - lane.get("dropped", 0) - (1 if "reordered" in lane else 0)
@@ -178,8 +195,8 @@ def counts_of(result: Result, device: str) -> dict[str, int]:
     return result.info["realtime"]["devices"][device]
 
 
-def test_the_loop_closes_through_a_bad_network(places, tmp_path):
-    plant, controller, relayed = run_loop(places, tmp_path, BAD)
+def test_the_loop_closes_through_a_bad_network(bad):
+    plant, controller, relayed = bad.plant, bad.controller, bad.relayed
     ticks = round(UNTIL / LOOP["STEP"])
     bench, answer = counts_of(controller, "bench"), counts_of(plant, "controller")
     assert plant.info["realtime"]["ticks"] == ticks
@@ -208,7 +225,7 @@ def test_the_loop_closes_through_a_bad_network(places, tmp_path):
     # Each end can be run again without the other.
     assert find_differences(controller, replay(controller)) == []
     assert (
-        find_differences(plant, replay(plant, LOOP["diagram"](), bind=tmp_path / "plant.toml"))
+        find_differences(plant, replay(plant, LOOP["diagram"](), bind=bad.folder / "plant.toml"))
         == []
     )
 
@@ -244,12 +261,11 @@ def test_the_loop_closes_over_tcp(tmp_path):
     )
 
 
-def test_delay_and_loss_cost_control_quality(tmp_path):
+def test_delay_and_loss_cost_control_quality(bad_on_loopback, tmp_path):
     ideal = simulate(LOOP["diagram"](), UNTIL, progress=False)
+    good, _, _ = run_loop(("", ""), tmp_path, Faults())
     off, delay = [], []
-    for name, faults in (("good", Faults()), ("bad", BAD)):
-        (tmp_path / name).mkdir()
-        plant, _, _ = run_loop(("", ""), tmp_path / name, faults)
+    for plant in (good, bad_on_loopback.plant):
         off.append(np.std(plant[SPEED] - ideal[SPEED]))
         delay.append(np.median(plant["controller.delay"][50:]))
     assert delay[1] >= 16 > delay[0] >= 1, "2 · 40 ms of 5 ms each"

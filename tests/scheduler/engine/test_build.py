@@ -174,6 +174,46 @@ def test_library_is_compiled_again_only_when_something_changed(package, tmp_path
 
 
 @pytest.mark.usefixtures("c_compiler")
+def test_only_what_has_changed_is_compiled_again(package, tmp_path, monkeypatch):
+    objects = tmp_path / "objects"
+    compiled: list[str] = []
+    made: list[tuple[float, list[str]]] = []
+    run = build._run
+
+    def count(compiler, arguments, cwd):
+        compiled.extend(Path(name).name for name in arguments if name.endswith(".c"))
+        run(compiler, arguments, cwd)
+
+    def build_again(package=package, **options):
+        compiled.clear()
+        library = build.build(package, objects=objects, **options)
+        four_times = ctypes.CDLL(shutil.copy(library, tmp_path / f"{len(made)}.so")).four_times
+        four_times.restype, four_times.argtypes = ctypes.c_double, [ctypes.c_double]
+        made.append((four_times(1.0), sorted(name for name in compiled if name != "try.c")))
+        return library.read_bytes()
+
+    monkeypatch.setattr(build, "_run", count)
+    first = build_again()
+    assert build_again() == first
+    twice = package / "blocks" / "deep" / "twice.c"
+    twice.write_text(twice.read_text().replace("2.0", "3.0"))
+    build_again()
+    header = twice.with_suffix(".h")
+    header.write_text("/* new */\n" + header.read_text())
+    build_again()
+    build_again(flags=["-DOTHER"])
+    build_again()
+    other = tmp_path / "other"
+    shutil.copytree(package.parents[1], other, symlinks=True)
+    build_again(other / "src" / "biella")
+    both = ["engine.c", "twice.c"]
+    assert [list(row) for row in made] == [
+        [4.0, both], [4.0, []], [9.0, ["twice.c"]], [9.0, both], [9.0, both], [9.0, []], [9.0, []]
+    ]  # fmt: skip
+    assert build.build(package).read_bytes() == build_again()
+
+
+@pytest.mark.usefixtures("c_compiler")
 def test_error_in_a_source_carries_the_words_of_the_compiler(package):
     library = build.build(package)
     before = library.read_bytes()

@@ -65,16 +65,21 @@ def test_errors_and_steps_follow_the_tolerance(method: str, extrapolation: int) 
     assert all(counts(run)["rejected"] < 10 for run in runs)
 
 
-@pytest.mark.parametrize("extrapolation, part", [(1, 1 / 8), (2, 1 / 16)])
-def test_interpolated_inputs_take_longer_steps(extrapolation: int, part: float) -> None:
+@pytest.mark.parametrize(
+    "method, extrapolation, part",
+    [("newton", 1, 1 / 8), ("newton", 2, 1 / 16), ("fixed-point", 1, 1 / 8)],
+)
+def test_interpolated_inputs_take_longer_steps(
+    method: str, extrapolation: int, part: float
+) -> None:
     """With equal steps h, the line to the end of a step deviates by h^2 u2 / 8 at most, and that
     from its past by h^2 u2, with the second derivative u2; parabolas by h^3 u3 / 16 and h^3 u3."""
     extrapolated, interpolated = (
         counts(
-            simulate(two_masses(step=0.1), END, coupling=method, extrapolation=extrapolation,
+            simulate(two_masses(step=0.1), END, coupling=name, extrapolation=extrapolation,
                      coupling_tolerance=1e-4)
         )["communication_steps"]
-        for method in ("jacobi", "newton")
+        for name in ("jacobi", method)
     )  # fmt: skip
     expected = part ** (-1 / (extrapolation + 1))
     assert extrapolated / interpolated == pytest.approx(expected, rel=0.35)
@@ -121,6 +126,16 @@ def test_steps_that_are_exact_are_not_divided() -> None:
     run = simulate(make(coupling_tolerance=1e-4), 1.0)
     parts = np.diff(run["coupling.a.communication_steps"])
     assert parts[0] > 1 and np.all(parts[2:] == 1)
+
+
+@pytest.mark.parametrize("smaller, rejected", [(1.0, 0), (0.999, 1)])
+def test_an_error_as_large_as_the_tolerance_is_accepted(smaller: float, rejected: int) -> None:
+    """Over 1/16 s, 1 - t is off by 1/16 of its largest value, in binary digits exactly."""
+    d = Diagram("ramp", step=1 / 16)
+    d.connect(d.add(Expression("1 - t", unit="N"), "push"), d.add(mass(0), "a")["push.force.x"])
+    run = simulate(d, 1 / 16, coupling_tolerance=smaller / 16)
+    assert counts(run)["rejected"] == rejected
+    assert (counts(run)["communication_steps"] > 1) == bool(rejected)
 
 
 @pytest.mark.parametrize("extrapolation", [0, 1])

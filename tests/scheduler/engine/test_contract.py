@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import re
 import shutil
@@ -66,6 +67,35 @@ def test_structures_have_the_layout_of_c(tmp_path, c_compiler):
             expected.append(f"{name}.{member} {field.offset} {field.size}")
     text = f"{include_all()}\nint main(void) {{\n{chr(10).join(prints)}\nreturn 0;\n}}\n"
     assert run_c(tmp_path, c_compiler, text).splitlines() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+@pytest.mark.parametrize("tag", build.WHEEL_TARGETS)
+def test_structures_have_this_layout_on_other_platforms(tmp_path, tag):
+    """Python is the same there: of types whose size does not depend on the platform."""
+    compiler = build.find_zig_compiler(*build.WHEEL_TARGETS[tag])
+    assert compiler is not None
+    # Of the others, some need what Windows does not have.
+    headers = sorted({str(kind.__doc__) for kind in STRUCTURES})
+    lines = ["#include <stddef.h>", *(f'#include "{name}"' for name in headers)]
+    for kind in STRUCTURES:
+        name = kind.__name__ if kind is not _contract.bl_device else "struct bl_device"
+        lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "{name}");')
+        for member, *_ in kind._fields_:
+            place = f"offsetof({name}, {member}) == {getattr(kind, member).offset}"
+            lines.append(f'_Static_assert({place}, "{name}.{member}");')
+    source = tmp_path / "layout.c"
+    command = [*compiler.command, "-std=c11", "-D_GNU_SOURCE", f"-I{PACKAGE}", "-c"]
+    for more, fails in ([], False), (['_Static_assert(sizeof(bl_pace) == 8, "wrong");'], True):
+        source.write_text("\n".join([*lines, *more]) + "\n")
+        done = subprocess.run(
+            [*command, str(source), "-o", str(tmp_path / "layout.o")],
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+        assert (done.returncode != 0) == fails, done.stderr
 
 
 def find_shared() -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from biella import Diagram, simulate
+from biella import Diagram, System, simulate
 from biella.blocks import (
     Assertion,
     Expression,
@@ -23,6 +23,7 @@ from biella.blocks import (
     ZeroOrderHold,
 )
 from biella.blocks.external._python import python_block
+from biella.blocks.multibody import Input
 from biella.errors import BlockError
 from biella.scheduler.compile.coupling._coupling_options import CouplingWarning
 from biella.scheduler.results._coupling_report import BOND, read_couplings
@@ -395,15 +396,18 @@ def test_what_was_refused_is_not_what_fails_later() -> None:
         simulate(d, END)
 
 
-def test_an_interrupt_is_not_tried_again() -> None:
+@pytest.mark.parametrize("method", ["fixed-point", "newton"])
+@pytest.mark.parametrize("done", range(1, 12))
+def test_an_interrupt_is_not_tried_again(done: int, method: str) -> None:
+    """Wherever it is: in the first sweep, in one for the Jacobian, in an iteration, in a part."""
     calls = []
 
     @python_block(outputs=["y"])
     def impatient(x: float) -> float:
         calls.append(x)
-        if len(calls) > 4:
+        if len(calls) > done:
             raise KeyboardInterrupt
-        return -x
+        return -x - 20 * x**3
 
     d = Diagram("impatient", step=0.1)
     a = d.add(mass(0), "a")
@@ -412,10 +416,10 @@ def test_an_interrupt_is_not_tried_again() -> None:
     push = d.add(Gain(1.0, unit="N"), "push")
     d.connect(block, push)
     d.connect(push, a["push.force.x"])
-    d.couple(method="newton", extrapolation=1)
+    d.couple(method=method, extrapolation=1, tolerance=1e-10)
     with d.compile().instantiate() as instance, pytest.raises(KeyboardInterrupt):
         instance.run(10)
-    assert len(calls) == 5
+    assert len(calls) == done + 1
 
 
 @pytest.mark.parametrize("method, sweeps", [("fixed-point", 2), ("newton", 4)])
@@ -558,6 +562,24 @@ def test_the_error_signal_is_the_error_of_a_step() -> None:
     x1, v1, x2, v2 = exact(0.01)
     true = run["on_b"][1] - (SPRING * (x1 - x2) + DAMPER * (v1 - v2))
     assert run["coupling.on_b.error"][1] == pytest.approx(true, rel=0.05)
+
+
+def test_the_error_of_a_step_is_estimated_with_the_past_of_a_shorter_one() -> None:
+    """A free mass of 1 kg gets t^3. The parabola through u(t), u(t - h) and u(t - 2h) deviates from
+    it by s (s + h) (s + 2h) at t + s, hence the speed by 9/4 h^4 at the end of a step."""
+    h, small = 0.125, 1e-3
+    s = System("free", (0, 0), planar=True)
+    body = s.body("mass", mass=1.0, inertia=1.0)
+    slide = s.prismatic("slide", s.ground, body, at=(0, 0), axis=(1, 0))
+    s.force("push", slide, Input("push"))
+    d = Diagram("cubic", step=h)
+    a = d.add(s.block(outputs=["slide.speed"], mode="internal", substeps=4), "a")
+    push = d.add(Expression("t**3 + small*v", parameters={"small": small}, unit="N"), "push")
+    d.connect(a, push["v"])
+    d.connect(push, a)
+    run = simulate(d, 1.0, coupling="jacobi", extrapolation=2, estimate_error=1)
+    errors = run["coupling.push.error"] / (small * 9 / 4 * h**4)
+    np.testing.assert_allclose(errors[4:], -1.0, atol=2 * small)  # small also changes the force
 
 
 def test_created_energy_is_part_of_the_saved_state() -> None:

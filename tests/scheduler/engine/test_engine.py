@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
+from biella import BiellaError, BlockError, Diagram, DiagramError, System, simulate
 from biella.blocks import (
     Constant,
+    Expression,
     Gain,
     Integrator,
     Port,
@@ -17,8 +18,10 @@ from biella.blocks import (
     Time,
     TransportDelay,
     UnitDelay,
+    ZeroOrderHold,
     python_block,
 )
+from biella.blocks.multibody import Input
 from biella.scheduler.compile.diagram._solver_options import SOLVERS
 
 pytestmark = pytest.mark.engine
@@ -224,3 +227,26 @@ def test_a_block_with_an_offset_does_not_update_before_it():
     d = Diagram("late", step=0.25)
     d.connect(d.add(Time(), "time"), d.add(UnitDelay(-1.0), "delay", period=0.75, offset=0.5))
     assert simulate(d, 2.25)["delay"].tolist() == [-1, -1, -1, -1, -1, 0.5, 0.5, 0.5, 1.25, 1.25]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_a_sampled_motion_goes_on_through_the_parts_of_a_tick(parts):
+    """A mass of 1 kg on a spring of 50 N/m, whose other end is moved by 0.1 m/s: place and rate
+    are sampled, so that the place within a tick is that of the sample and what has passed since."""
+    s = System("moved", (0, 0), planar=True)
+    body = s.body("mass", mass=1.0, inertia=1.0, position=(1.0, 0))
+    s.prismatic("slide", s.ground, body, at=(1, 0), axis=(1, 0))
+    end = s.ground.marker("end", (0, 0), motion={"x": Input("x")})
+    s.spring("spring", end, body.marker("m"), stiffness=50.0, free_length=1.0)
+    d = Diagram("held", step=0.1)
+    b = d.add(s.block(outputs=["slide.displacement"], mode="internal", substeps=8), "b")
+    for name, law in (("x", "0.1*t"), ("x_rate", "0.1 + 0*t")):
+        hold = d.add(ZeroOrderHold(), f"hold_{name}", period=0.1)
+        d.connect(d.add(Expression(law), f"law_{name}"), hold)
+        d.connect(hold, b[name])
+    with d.compile().instantiate() as instance:
+        for n in range(1, 10 * parts + 1):
+            instance.run_to(0.1 * n / parts)
+        frequency = np.sqrt(50.0)
+        exact = 0.1 - 0.1 / frequency * np.sin(frequency)
+        assert instance.get("b.slide.displacement") == pytest.approx(exact, abs=1e-6)

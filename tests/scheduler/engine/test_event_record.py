@@ -7,8 +7,19 @@ from ctypes import POINTER, c_double, c_int64, cast
 import numpy as np
 import pytest
 
-from biella import Diagram
-from biella.blocks import Abs, Compare, Integrator, Relay, Stop, Sum, Time
+from biella import BlockError, Diagram
+from biella.blocks import (
+    Abs,
+    Compare,
+    Integrator,
+    Port,
+    PythonBlock,
+    Relay,
+    Stop,
+    Sum,
+    Time,
+    python_block,
+)
 from biella.scheduler.engine._library import contract
 
 pytestmark = pytest.mark.engine
@@ -68,6 +79,68 @@ def test_a_stop_does_not_repeat_the_events_of_the_tick_before():
         _, stopped = instance.run(100, made)
         assert stopped
     assert buffer["time"][: made.event_count] == pytest.approx([0.045], abs=1e-9)
+
+
+def test_a_state_saved_after_a_tick_that_failed_has_no_counts_of_it():
+    """The relay switches at 0.045 s, and the block behind it fails in the rest of the tick."""
+    fails = True
+
+    @python_block(inputs=[Port("u")], outputs=[Port("y")])
+    def fragile(u):
+        if fails and u < 0.0:
+            raise RuntimeError("broken")
+        return 0.0
+
+    d = oscillator()
+    block = d.add(fragile(), name="fragile")
+    d.connect(d["relay"], block)
+    d.connect(block, d.add(Integrator(), name="after"))
+    plan = d.compile()
+    with plan.instantiate() as instance, plan.instantiate() as other:
+        for engine in (instance, other):
+            engine.run(4)
+            with pytest.raises(BlockError, match="broken"):
+                engine.run(1)
+            assert engine.event_counts[0] == 1
+        instance.restore(instance.save())
+        assert instance.event_counts[:2] == (0, 0)
+        fails = False
+        for engine in (instance, other):  # the one that goes on drops them, too
+            engine.run(30)
+        assert instance.event_counts[:2] == (1, 0)
+        assert np.array_equal(instance.values, other.values)
+
+
+class Fuse(PythonBlock):
+    """A state that has no derivative after a time."""
+
+    def __init__(self, until: float) -> None:
+        super().__init__(outputs=["y"], state=[0.0])
+        self.until = until
+
+    def output(self, t, x, u):
+        return x[0]
+
+    def derivative(self, t, x, u):
+        if t > self.until:
+            raise ValueError("blown")
+        return [1.0]
+
+
+def test_a_step_that_failed_is_not_counted_after_a_state_was_restored():
+    """Only the same step, tried again, is counted anew: the relay switches at 0.045 and 0.245 s."""
+    d = oscillator()
+    d.add(Fuse(0.3), name="fuse")
+    with d.compile().instantiate() as instance:
+        instance.initialize()
+        start = instance.save()
+        for _ in range(2):
+            with pytest.raises(BlockError, match="blown"):
+                instance.run(100)
+            assert instance.event_counts[0] == 2
+        instance.restore(start)
+        instance.run(10)
+        assert instance.event_counts[0] == 1
 
 
 def test_modes_are_kept_until_they_are_released():

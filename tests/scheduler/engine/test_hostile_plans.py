@@ -18,7 +18,16 @@ import numpy as np
 import pytest
 
 from biella import BiellaError, Diagram, Subsystem
-from biella.blocks import Expression, Gain, Integrator, Pulse, Sum, TransportDelay, UnitDelay
+from biella.blocks import (
+    Convert,
+    Expression,
+    Gain,
+    Integrator,
+    Pulse,
+    Sum,
+    TransportDelay,
+    UnitDelay,
+)
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.errors import BlockError, PlanError
 from biella.scheduler.compile.plan._plan import (
@@ -404,6 +413,40 @@ def test_arrays_of_variables_that_are_not_there(arrays: list[int], message: str)
     assert message in refuse(write_sections(sections))
     sections["ARRS"] = np.array([0, 2, 2, 2], dtype="<i4")
     assert open_plan(write_sections(sections)) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        ([0], "the table of types is ragged"),
+        ([-1, contract.BL_FLOAT32], "a type is of no variable"),
+        ([1000, contract.BL_FLOAT32], "a type is of no variable"),
+        ([INT32_MAX, contract.BL_FLOAT32], "a type is of no variable"),
+        ([1, contract.BL_FLOAT32], "a type is of no variable"),  # within an array
+        ([2, contract.BL_INT8, 0, contract.BL_FLOAT32], "a type is of no variable"),
+        ([2, contract.BL_INT8, 2, contract.BL_INT8], "a type is of no variable"),
+        ([0, -1], "a variable has an unknown type"),
+        ([0, contract.BL_TYPES], "a variable has an unknown type"),
+        ([0, INT32_MAX], "a variable has an unknown type"),
+        ([0, contract.BL_INT8], "does not fit its kind"),
+        ([2, contract.BL_FLOAT32], "does not fit its kind"),
+    ],
+)
+def test_types_of_variables_that_cannot_be(types: list[int], message: str) -> None:
+    d = Diagram("types")
+    d.output("y", d.add(Gain(2.0), "k", u=d.input("u", width=2)))
+    d.output("m", d.add(Convert("integer"), "c", u=d.input("n", kind="integer")))
+    sections: dict[str, Any] = cells(d.compile())
+    sections["ARRS"] = np.array([0, 2, 3, 2], dtype="<i4")
+    sections["TYPE"] = np.array(types, dtype="<i4")
+    sections["TYPN"] = b"u\0" * (len(types) // 2)
+    assert message in refuse(write_sections(sections))
+    right = np.array([0, contract.BL_FLOAT32, 2, contract.BL_UINT64], dtype="<i4")
+    sections |= {"TYPE": right, "TYPN": b"u\0n\0"}
+    assert open_plan(write_sections(sections)) == (0, "")
+    for names, why in ((b"u\0", "wrong number"), (b"u\0n\0m\0", "wrong number"), (b"u\0n", "end")):
+        assert why in refuse(write_sections(sections | {"TYPN": names}))
+    assert "wrong number" in refuse(write_sections({**sections, "TYPE": right[:0]}))
 
 
 def test_a_string_table_without_end(plan: Plan) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from biella import Diagram, Result, replay, run_realtime, simulate
-from biella.blocks import Constant, Gain, Integrator, Pulse, UnitDelay
+from biella.blocks import Constant, Gain, Integrator, MinMax, Pulse, UnitDelay
+from biella.errors import PlanError
 from biella.scheduler.engine._engine import Instance
 
 pytestmark = pytest.mark.engine
@@ -121,3 +122,14 @@ def test_a_real_time_run_far_from_zero_is_logged_and_replayed(tmp_path) -> None:
     assert log.t.tolist() == [2e6 + k * 1e-3 for k in range(51)]
     again = replay(tmp_path / "log.h5", counting(step=1e-3, start_time=2e6))
     assert all(again[path].tobytes() == result[path].tobytes() for path in result)
+
+
+def test_more_crossing_functions_than_there_may_be_values_are_refused():
+    """Of a block with 600 inputs, all from one vector: 599 · 2¹⁸ comparisons, beyond 2²⁷."""
+    d = Diagram("many", step=0.1)
+    wide = d.add(Constant(np.zeros(1 << 18)), name="wide")
+    largest = d.add(MinMax("max", inputs=600), name="largest")
+    for port in largest.input_index:
+        d.connect(wide, largest[port])
+    with pytest.raises(PlanError, match="it has too many crossing functions"):
+        simulate(d, 0.1)

@@ -81,6 +81,7 @@ def test_rates_are_not_found_where_the_mode_surely_holds(block):
     """x is evaluated at the tick, in three stages and at the end: no difference is formed.
 
     In tick 256, one of 64, it is checked whether the step resolves x: 7 parts, and dense output.
+    Ticks after a restored state are those of the run that saved it.
     """
     counted = Counted()
     d = Diagram("counted", step=1e-3, solver="rk4")
@@ -89,9 +90,13 @@ def test_rates_are_not_found_where_the_mode_surely_holds(block):
     d.chain(x, d.add(counted, "counted"), d.add(block, "block"), d.add(Integrator(), "sum"))
     with d.compile().instantiate() as instance:
         instance.run(200)
-        counted.count = 0
-        instance.run(100)
-    assert counted.count == 500 + 8
+        state = instance.save()
+        for _ in range(2):
+            counted.count = 0
+            instance.evaluate()
+            instance.run(100)
+            assert counted.count == 500 + 8
+            instance.restore(state)
 
 
 def test_an_input_that_stands_still_in_contact():
@@ -255,3 +260,19 @@ def test_an_input_that_varies_by_rounding_only_is_not_reported():
     result = simulate(d, 2.0, error_estimate=False)
     assert 0 < np.abs(result["total"]).max() < 1e-12
     np.testing.assert_allclose(result["play"], 0.05, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["rk4", "dopri5", "radau5"])
+def test_an_input_that_is_in_contact_within_a_checked_step_only(solver):
+    """u = cos(ω (t - peak)), beyond half the play for 6.4 ms of the tick of 10 ms around the peak.
+
+    y follows up to the peak. In tick 64 it is checked whether the step resolves u, at seven parts:
+    the first and the last of them are not beyond the border.
+    """
+    peak, beyond, omega = 0.645, 2e-4, 2 * np.pi
+    d = make_fast(Backlash(2 * (1 - beyond)), 1.0, np.pi / 2 - omega * peak, solver=solver)
+    result = simulate(d, 0.8, error_estimate=False)
+    assert result["block"][-1] == pytest.approx(beyond, abs=1e-9)
+    contact = np.arccos(1 - beyond) / omega
+    times = [event.time for event in result.events]
+    assert times == pytest.approx([peak - contact, peak], abs=1e-6)

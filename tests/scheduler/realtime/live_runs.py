@@ -73,7 +73,12 @@ class FakeBinding:
         self.check = SimpleNamespace(replace={}, channel_maps=[])
         self.devices = [
             SimpleNamespace(
-                name="board", handle=device.handle, counts={"frames": 3}, is_confirmed=False
+                name="board",
+                handle=device.handle,
+                counts={"frames": 3},
+                is_confirmed=False,
+                standing=("connected", 0.0),
+                entry=SimpleNamespace(driver=None, send={}),
             )
         ]
 

@@ -1,6 +1,7 @@
 """Live runs: changed and looked at while they go on; they end safely, and say why."""
 
 import signal
+import threading
 import time
 
 import numpy as np
@@ -24,8 +25,9 @@ from biella.blocks import (
 from biella.blocks.authoring import ExternalInput
 from biella.errors import BiellaWarning, CouplingWarning
 from biella.scheduler.compile.diagram._subsystem import Subsystem
+from biella.scheduler.realtime import _live as live_module
 from biella.scheduler.realtime._live_end import describe_briefly
-from biella.scheduler.realtime._start import start_run
+from biella.scheduler.realtime._start import OPTIONS, start_run
 from biella.scheduler.realtime.log._replay import find_differences, replay
 from biella.scheduler.results._result import Result
 
@@ -283,6 +285,66 @@ def test_before_the_first_tick_latest_waits_for_it():
         assert isinstance(run.latest("plant"), float)
 
 
+def test_before_the_first_tick_of_a_paused_run_only_inputs_have_values():
+    d = loop()
+    gain = d.add(Gain(2.0), name="gain")
+    d.connect(d.input("load", default=3.0), gain)
+    with start_run(d, dict(OPTIONS), {}, paused=True) as run:
+        with pytest.raises(BiellaError, match=r"before the first tick: the run is paused: call st"):
+            run.latest("plant")
+        assert run.latest("load") == run["load"] == 3.0
+        run["load"] = 4.0
+        assert run.latest("load") == run["load"] == 4.0
+        run.step()
+        wait_until(lambda: run.tick == 1)
+        assert run.latest("gain") == 8.0 and isinstance(run.latest("plant"), float)
+
+
+@pytest.fixture
+def stuck():
+    """A run whose first tick does not end before the test does."""
+    d, begun, end = Diagram("d", step=1e-3), threading.Event(), threading.Event()
+
+    @python_block(outputs=[Port("y")])
+    def long():
+        begun.set()
+        end.wait(60.0)
+        return 1.0
+
+    d.add(long(), name="long")
+    d.add(Constant(1.0), name="c")
+    with run_realtime(d) as run:
+        try:
+            assert begun.wait(60.0)
+            yield run
+        finally:
+            end.set()
+
+
+def test_latest_does_not_wait_for_a_first_tick_that_does_not_end(stuck):
+    with pytest.raises(BiellaError, match="before the first tick: tick 0 has not ended"):
+        stuck.latest("c", timeout=0.02)
+
+
+def test_a_change_without_room_is_an_error_and_not_made(stuck, monkeypatch):
+    monkeypatch.setattr(live_module, "_PATIENCE", 0.02)
+    for number in range(4096):
+        stuck["c.value"] = number
+    for change in (
+        lambda: stuck.__setitem__("c.value", -1.0),
+        lambda: stuck.override("c", -1.0),
+    ):
+        with pytest.raises(BiellaError, match=r"not made: 4096 values already wait.*tick 0 has"):
+            change()
+    assert stuck["c.value"] == 4095.0 and stuck.tick == 0
+
+
+def test_a_run_that_waits_for_its_device_says_so(monkeypatch):
+    run, _, _ = start_bound(monkeypatch, [], {}, clock="device:board")
+    with run, pytest.raises(BiellaError, match="tick: it waits for a frame of the device `board`"):
+        run.latest("double", timeout=0.02)
+
+
 def test_latest_of_a_run_that_failed_at_its_first_tick_says_why():
     d = Diagram("d", step=1e-3)
 
@@ -386,7 +448,7 @@ def test_a_recorder_that_fails_ends_the_run_before_anything_is_closed(monkeypatc
 
 
 def test_waiting_longer_than_the_limit_is_an_error():
-    run = run_realtime(loop(), clock="wall")
+    run = run_realtime(loop(), 10.0, clock="wall")
     with pytest.raises(TimeoutError, match=r"has not ended after 0\.01 s"):
         run.wait(0.01)
     assert run.running

@@ -2,6 +2,8 @@
 
 import subprocess
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from biella.blocks import (
     Stop,
 )
 from biella.errors import DeviceError, OverrunError
+from biella.scheduler.realtime._live_end import _describe_loss, describe
 from biella.scheduler.results._result import Result
 from biella.scheduler.results._signals import ResultError
 
@@ -178,6 +181,25 @@ def test_a_run_that_records_no_row_fails(limit, earlier, request, tmp_path_facto
     info = Result.from_hdf5(log).info
     assert info["recording"] in errors
     assert info["realtime"]["rows_lost"] == 201
+
+
+def test_entries_are_lost_on_the_way_to_the_recorder_or_in_it():
+    with run_realtime(loop()) as run:
+        run._pace.entries_lost, run._recorder.entries_dropped = 2, 3
+        assert describe(run)["entries_lost"] == 5
+        run._pace.entries_lost = run._recorder.entries_dropped = 0
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (4, ", 1 more gaps"), (9, ", 6 more gaps")])
+def test_the_first_gaps_of_a_recording_are_listed(count, more):
+    recorder = SimpleNamespace(rows_kept=90, place="in memory", trouble="", left_alone="")
+    run: Any = SimpleNamespace(_recorder=recorder, plan=SimpleNamespace(start_time=1.0, step=0.5))
+    gaps = [{"of": "rows", "first": 2 * k, "last": 2 * k + 1} for k in range(count)]
+    text = _describe_loss(run, {"rows_lost": 2 * count, "entries_lost": 0, "gaps": gaps})
+    assert text.startswith(
+        f"90 of {90 + 2 * count} rows are recorded in memory; lost: t = 1 to 1.5 s, "
+        f"t = 2 to 2.5 s, t = 3 to 3.5 s{more}. "
+    )
 
 
 def test_the_end_of_a_canceled_run_without_deadlines_is_recorded():

@@ -45,7 +45,7 @@ if child == 0:
             assert f"continues in process {{os.getppid()}}" in str(error), error
     with run:
         pass
-    assert not run.running
+    assert not run.running and f"continues in process {{os.getppid()}}" in repr(run)
     sys.exit(7)
 status = os.waitpid(child, 0)[1]
 assert run.running

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from biella import BiellaError, Diagram, cli, run_realtime
-from biella.blocks import Constant, Gain, Sine, StateMachine
+from biella.blocks import Constant, Gain, Integrator, Relay, Sine, StateMachine
 from biella.scheduler.realtime import _watch as watch
 from biella.scheduler.realtime._watch import Page, find_pages, read_page, runtime_folder
 
@@ -70,7 +70,7 @@ def test_the_command_shows_a_table_and_explains_what_is_missing(capsys):
         first_page()
         assert cli.main(["watch", "--once", "--signal", "re*"]) == 0
         shown = capsys.readouterr().out
-        assert "watched: t = " in shown and "ref.y" in shown and "twice" not in shown
+        assert "watched: t = " in shown and "\n ref.y " in shown and "twice" not in shown
         assert cli.main(["watch", "--once", "--signal", "tvice"]) == 1
         assert "Did you mean" in capsys.readouterr().err
         assert cli.main(["watch", "nothing"]) == 1
@@ -178,3 +178,37 @@ def test_enumerations_are_shown_by_name(capsys):
         assert glance.show("machine.state") == "waiting"
         assert cli.main(["watch", "--once"]) == 0
         assert "waiting" in capsys.readouterr().out
+
+
+def test_a_page_has_timing_and_events_of_its_run():
+    d = Diagram("watched", step=1e-3, solver="rk4")
+    wave = d.add(Sine(frequency=20.0), name="wave")
+    d.add(Integrator(), "speed", u=d.add(Relay(on=0.2, off=-0.2), "relay", u=wave))
+    with run_realtime(d) as run:
+        page = first_page()
+        for _ in range(60_000):
+            glance = read_page(page)
+            if glance is not None and glance.about["events"]["total"]:
+                break
+            time.sleep(1e-3)
+        assert glance is not None
+        assert glance.on_request and glance.on_request <= glance.values.keys()
+        about = glance.about
+        at, source, kind = about["events"]["newest"][-1]
+        assert (source, kind) == ("relay", "switch") and 0 < at <= run.time
+        assert about["timing"]["period"] == 1e-3 and about["devices"] == []
+        for name in ("lateness", "execution"):
+            timing = about["timing"][name]
+            assert sum(count for _, count in timing["bars"]) > 0
+            assert timing["p50"] <= timing["p99"] <= timing["max"]
+
+
+def test_what_has_no_room_is_left_out(tmp_path):
+    page = Page(loop().compile(), lambda slot: slot + 1, 8)
+    page.write(np.zeros(20), about={"long": "x" * 100})
+    glance = read_page(page.path)
+    assert glance is not None and glance.about == {} and glance.name == "watched"
+    page.write(np.zeros(20), about={"a": 1})
+    glance = read_page(page.path)
+    assert glance is not None and glance.about == {"a": 1}
+    page.close()

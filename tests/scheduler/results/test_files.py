@@ -82,7 +82,8 @@ def look(path: Path) -> object:
     """Return what must not change."""
     about = path.stat()
     content = path.read_bytes() if path.is_file() else b""
-    return about.st_mode, about.st_ino, about.st_rdev, content, sorted(path.parent.iterdir())
+    there = sorted(item for item in path.parent.iterdir() if item.name != "__pycache__")
+    return about.st_mode, about.st_ino, about.st_rdev, content, there
 
 
 class TestForeignFiles:

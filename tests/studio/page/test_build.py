@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,8 @@ def test_types_and_unit_tests_of_the_page(page):
     if not page.has_npm():
         pytest.skip("needs npm")
     printed = page.check()
-    assert "pass 41" in printed and "fail 0" in printed
+    passed = re.search(r"pass (\d+)", printed)
+    assert passed and int(passed[1]) > 40 and "fail 0" in printed
 
 
 @pytest.mark.slow

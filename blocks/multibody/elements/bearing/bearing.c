@@ -185,18 +185,22 @@ static int32_t film_width(const int32_t *force, int32_t what) {
 static int film_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
                      double *y) {
     (void)q, (void)v;
-    mb_film film;
-    if (mb_bearing_evaluate(m, force, t, &film) != BL_OK) {
-        m->filmless_bearing = mb_element_number(m, force);
-        return BL_ERROR_BLOCK;
+    if (m->shown_force != force) { /* outputs are shown at one state */
+        if (mb_bearing_evaluate(m, force, t, &m->shown_film) != BL_OK) {
+            m->filmless_bearing = mb_element_number(m, force);
+            return BL_ERROR_BLOCK;
+        }
+        m->shown_force = force;
     }
-    const bl_film_load *does = &film.load;
-    const double offset[2] = {0.5 * (film.motion.x[0] + film.motion.x[1]), 0.5 * (film.motion.y[0] + film.motion.y[1])};
+    const mb_film *film = &m->shown_film;
+    const bl_film_load *does = &film->load;
+    const bl_film_motion *at = &film->motion;
+    const double offset[2] = {0.5 * (at->x[0] + at->x[1]), 0.5 * (at->y[0] + at->y[1])};
     const double F[3] = {does->force[0], does->force[1], 0.0};
     switch (what) {
         case MB_FILM_OFFSET: memcpy(y, offset, sizeof offset); break;
-        case MB_FILM_FORCE: mb_rotate(film.R, F, y); break;
-        case MB_FILM_ECCENTRICITY: *y = 1.0 - does->thickness / film.bearing.clearance; break;
+        case MB_FILM_FORCE: mb_rotate(film->R, F, y); break;
+        case MB_FILM_ECCENTRICITY: *y = 1.0 - does->thickness / film->bearing.clearance; break;
         case MB_FILM_TORQUE: *y = does->torque; break;
         case MB_FILM_THICKNESS: *y = does->thickness; break;
         case MB_FILM_PRESSURE: *y = does->pressure; break;
@@ -292,8 +296,10 @@ double mb_difference(const mb_view *m) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         const bool film = force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) < 0,
                    contact = force[MB_FORCE_TYPE] == MB_CONTACT;
-        const double part =
-            film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] : size; /* of the clearance */
+        const bool touches = force[MB_FORCE_TYPE] == MB_TOUCH || force[MB_FORCE_TYPE] == MB_TOUCHES;
+        const double part = touches           ? 1e-4 * mb_touch_play(m, force)
+                            : film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] /* of the clearance */
+                                              : size;
         if (part > 0.0 && part < size) size = part;
     }
     return size;

@@ -12,6 +12,7 @@ from ..... import _contract as contract
 from .....errors import DiagramError
 from ....core._ports import Parameter, parameter
 from ...joints._joint import Joint
+from ...system._laws import Lawlike
 from ...system._parts import Parts
 from ...system._reading import read_not_negative, read_positive, suggest_keywords
 from .._element import Element, Output, power
@@ -99,7 +100,7 @@ class FrictionMethods(Parts):
         *,
         viscous: float = 0.0,
         coulomb: float = 0.0,
-        coefficient: float | None = None,
+        coefficient: Lawlike | None = None,
         diameter: float | None = None,
         length: float | None = None,
         smoothing_speed: float | None = None,
@@ -123,7 +124,8 @@ class FrictionMethods(Parts):
         viscous, coulomb
             In N s/m and N, or N m s/rad and N m.
         coefficient
-            Of dry friction.
+            Of friction: a number, or a law of the slip ``v`` of the surfaces in m/s and of the
+            normal load ``N`` in N, such as `stribeck_friction` and `film_friction`.
         diameter, length
             Of the bearing of a joint with a coefficient, in m. In space both; in a plane the
             diameter of a revolute or the length of a prismatic joint.

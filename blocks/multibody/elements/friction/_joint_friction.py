@@ -11,6 +11,8 @@ from .....errors import DiagramError
 from ....core._ports import Parameter, parameter
 from ...joints._joint import Joint
 from ...joints._table import KINDS
+from ...plant._parameters import law_parameters
+from ...system._laws import AbstractLaw, Constant, Input, Lawlike, as_law
 from ...system._parts import Parts
 from ...system._reading import read_not_negative, read_positive
 from .._element import Element, Output, power
@@ -52,6 +54,9 @@ class JointFriction(Element):
 
     Attributes
     ----------
+    coefficient
+        A number, or a law of the slip v = w in m/s and of the normal load N in N, such as
+        `stribeck_friction` and `film_friction`. Kinks of a law are not located as events.
     diameter, length
         Of the bearing, in m; None where there is none. For a prismatic joint the diameter is the
         width across which a pair of forces keeps it from turning.
@@ -66,7 +71,7 @@ class JointFriction(Element):
 
     name: str
     joint: Joint
-    coefficient: float
+    coefficient: float | AbstractLaw
     diameter: float | None
     length: float | None
     smoothing_speed: float
@@ -86,7 +91,9 @@ class JointFriction(Element):
             ("length", "m", "between supports along the axis"),
         ):
             value = getattr(self, name)
-            if value is not None:
+            if isinstance(value, AbstractLaw):
+                yield from law_parameters(f"{self.name}.{name}", value, "1", doc)
+            elif value is not None:
                 yield parameter(f"{self.name}.{name}", value, unit=unit, doc=doc)
 
     @property
@@ -136,9 +143,16 @@ class JointFriction(Element):
             *tables.reaction(joint),
             tables.marker(joint.first, joint.frame_i) if first
             else tables.marker(joint.second, joint.frame_j),
-            tables.place(f"{self.name}.coefficient"),
+            *self._coefficient(tables),
         ])  # fmt: skip
         return [0, 0, 0, number, 0]
+
+    def _coefficient(self, tables: Tables) -> tuple[int, int]:
+        """Return where its numbers begin, the coefficient being the first, and the law or -1."""
+        if not isinstance(self.coefficient, AbstractLaw):
+            return tables.place(f"{self.name}.coefficient"), -1
+        law = tables.law(f"{self.name}.coefficient", self.coefficient)
+        return tables.place(f"{self.name}.smoothing_speed") - 1, law
 
     def reserve(self, shapes: Shapes) -> list[int]:
         """Return the scalars of its coordinates."""
@@ -149,7 +163,7 @@ class JointFriction(Element):
         if any(at.rate(n) != 0.0 for n in items):
             raise DiagramError(
                 f"friction `{self.name}` follows from the reaction of `{self.joint.name}`, "
-                f"which only the engine iterates: run the system in time. Where nothing moves it "
+                f"which runs, kinematics() and inverse_dynamics() iterate. Where nothing moves it "
                 f"is 0, and equilibrium() goes without it."
             )
 
@@ -158,7 +172,7 @@ def make_joint_friction(
     system: Parts,
     name: str,
     joint: Joint,
-    coefficient: float,
+    coefficient: Lawlike,
     diameter: float | None,
     length: float | None,
     smoothing_speed: float | None,
@@ -196,8 +210,13 @@ def make_joint_friction(
                 f"`{name}` takes no `{what}`: friction in {where} does not depend on it."
             )
         sizes[what] = None if value is None else read_positive(name, what, value)
-    dry = read_not_negative(name, "coefficient", coefficient)
-    if static is not None or smoothing_speed == 0.0:
+    dry = _read_coefficient(name, coefficient)
+    if isinstance(dry, AbstractLaw) and (static is not None or smoothing_speed == 0.0):
+        raise DiagramError(
+            f"`{name}` has `static` friction, and a coefficient that is a law: a joint sticks with "
+            f"numbers. Leave `static` out, and take a smoothing_speed."
+        )
+    if not isinstance(dry, AbstractLaw) and (static is not None or smoothing_speed == 0.0):
         limit = _read_static(name, joint, dry, static)
         return system._add(
             JointStiction(name, joint, dry, limit, sizes["diameter"], sizes["length"], middle)
@@ -208,6 +227,20 @@ def make_joint_friction(
     return system._add(
         JointFriction(name, joint, dry, sizes["diameter"], sizes["length"], speed, middle)
     )
+
+
+def _read_coefficient(name: str, coefficient: Lawlike) -> float | AbstractLaw:
+    if not isinstance(coefficient, str | AbstractLaw):
+        return read_not_negative(name, "coefficient", coefficient)
+    law = as_law(f"`coefficient` of `{name}`", coefficient, ("t", "v", "N"))
+    if isinstance(law, Constant):
+        return read_not_negative(name, "coefficient", law.number)
+    if isinstance(law, Input):
+        raise DiagramError(
+            f"`coefficient` of `{name}` is an Input: give a number or a law of the slip `v` and "
+            f"the normal load `N`."
+        )
+    return law
 
 
 def _read_static(name: str, joint: Joint, dry: float, static: float | None) -> float:

@@ -127,6 +127,7 @@ class JointStiction(Element):
             tables.marker(joint.first, joint.frame_i) if first
             else tables.marker(joint.second, joint.frame_j),
             tables.place(f"{self.name}.coefficient"),
+            -1,
         ])  # fmt: skip
         return [at.q, at.v, number, tables.next_stiction(), at.sign]
 
@@ -139,6 +140,6 @@ class JointStiction(Element):
         if at.rate(items) != 0.0:
             raise DiagramError(
                 f"friction `{self.name}` follows from the reaction of `{self.joint.name}`, "
-                f"which only the engine iterates: run the system in time. Where nothing moves, "
+                f"which runs, kinematics() and inverse_dynamics() iterate. Where nothing moves, "
                 f"equilibrium() goes without it."
             )

@@ -8,6 +8,8 @@
  * A revolute has no ṡ and a prismatic joint no θ̇: the formulas then reduce to those of [V]. The last term of N and the sharing of f
  * between the two directions of a cylindrical joint are ours.
  *
+ * The coefficient f may be a law of w and of N, such as that of Stribeck or of an oil film.
+ *
  * Reactions depend on friction and friction on reactions. All is linear but for the roots: with the mechanism solved without
  * friction, and with what the friction of a load of 1 N in each joint would add to all reactions (the same factors of K, of the
  * mechanism at rest and without weight), the loads are found by passes N ← N(R + A N) over a handful of numbers. Every evaluation
@@ -58,7 +60,8 @@ bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
     return mb_in_range(joint_friction[MB_JOINT_FRICTION_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
            mb_in_range(joint_friction[MB_JOINT_FRICTION_MARKER], -markers, markers) &&
            mb_in_range(joint_friction[MB_JOINT_FRICTION_MIDDLE], 0, markers) &&
-           mb_in_range(joint_friction[MB_JOINT_FRICTION_P], 0, (int64_t)b->p_count - numbers + 1);
+           mb_in_range(joint_friction[MB_JOINT_FRICTION_P], 0, (int64_t)b->p_count - numbers + 1) &&
+           mb_in_range(joint_friction[MB_JOINT_FRICTION_LAW], -1, head[MB_LAWS]);
 }
 
 /* In a plane a pin has a diameter and a guide a length. */
@@ -70,6 +73,7 @@ static mb_bearing_size joint_friction_size(const mb_view *m, const int32_t *join
     if (!m->head[MB_PLANAR]) size.length = p[3];
     if (!m->head[MB_PLANAR] && prismatic) size.width = p[2];
     if (m->head[MB_PLANAR] && prismatic) size.length = p[2];
+    if (joint_friction[MB_JOINT_FRICTION_LAW] >= 0) size.coefficient = 1.0; /* the law is in the strength */
     return size;
 }
 
@@ -95,13 +99,25 @@ static void joint_friction_rates(const mb_view *m, const int32_t *joint_friction
                 : 0.0;
 }
 
-/* The efforts for a load of 1 N. */
+/* An oil film has friction without a load, of which its coefficient is infinite. */
+static const double LEAST_LOAD = 1e-9;
+
+/* What the efforts for a load of 1 N are multiplied by. */
+static double joint_friction_strength(const mb_view *m, int32_t number, double t, double load) {
+    const int32_t law = mb_joint_friction_record(m, number)[MB_JOINT_FRICTION_LAW];
+    if (law < 0) return load;
+    const double N = fmax(load, LEAST_LOAD);
+    return N * mb_unlocated_coefficient(m, law, t, N, m->friction.slip[number]);
+}
+
+/* The efforts for a load of 1 N, or for a friction of 1 N if the coefficient is a law. */
 static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double t, const double *v) {
     const int32_t *joint_friction = mb_joint_friction_record(m, number);
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     double slide, turn;
     joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
     const double slip = hypot(slide, turn * size.radius);
+    m->friction.slip[number] = slip;
     const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(slip / size.smoothing) / slip;
     m->friction.slide[number] = -share * slide;
     m->friction.turn[number] = -share * size.radius * size.radius * turn;
@@ -131,7 +147,8 @@ static void joint_friction_push_found(mb_view *m, const int32_t *force, double t
                                       double *joint_force) {
     (void)q, (void)v;
     const int32_t number = force[MB_FORCE_LAW];
-    if (m->friction.load[number] != 0.0) joint_friction_add(m, number, t, m->friction.load[number], joint_force);
+    if (m->friction.strength[number] != 0.0)
+        joint_friction_add(m, number, t, m->friction.strength[number], joint_force);
 }
 
 /* How the bearing lies, which all passes share. In a plane it slides along x. */
@@ -254,7 +271,7 @@ static void joint_friction_respond(mb_view *still, int32_t number, double t) {
 }
 
 /* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
-static double joint_friction_pass(mb_view *m, int32_t *whose) {
+static double joint_friction_pass(mb_view *m, double t, int32_t *whose) {
     const int32_t count = m->head[MB_JOINT_FRICTIONS];
     double most = -1.0;
     for (int32_t k = 0; k < count; k++) {
@@ -263,23 +280,34 @@ static double joint_friction_pass(mb_view *m, int32_t *whose) {
         for (int32_t n = 0; n < count; n++) {
             if (!mb_has_joint_friction(m, n)) continue;
             const double *response = m->friction.response + ((int64_t)n * count + k) * MB_JOINT_FRICTION_PARTS;
-            for (int c = 0; c < MB_JOINT_FRICTION_PARTS; c++) parts[c] += m->friction.load[n] * response[c];
+            for (int c = 0; c < MB_JOINT_FRICTION_PARTS; c++) parts[c] += m->friction.strength[n] * response[c];
         }
         const double load = joint_friction_load(m, k, parts), change = fabs(load - m->friction.load[k]);
         m->friction.load[k] = load;
+        m->friction.strength[k] = joint_friction_strength(m, k, t, load);
         if (!(change <= most)) most = change, *whose = k;
     }
     return most;
 }
 
+/* Whether no coefficient is negative, but for rounding in its law. */
+static bool joint_friction_opposes(mb_view *m) {
+    for (int32_t k = 0; k < m->head[MB_JOINT_FRICTIONS]; k++) {
+        if (!mb_has_joint_friction(m, k) || !(m->friction.strength[k] < -1e-9 * m->friction.load[k])) continue;
+        m->diverging_friction = k;
+        return false;
+    }
+    return true;
+}
+
 /* Passes until the loads no longer change. Returns whether they come to that. */
-static bool joint_friction_find_loads(mb_view *m) {
+static bool joint_friction_find_loads(mb_view *m, double t) {
     int32_t whose = 0;
     for (int pass = 0; pass < MB_JOINT_FRICTION_PASSES; pass++) {
-        const double change = joint_friction_pass(m, &whose),
+        const double change = joint_friction_pass(m, t, &whose),
                      most = mb_largest(m->friction.load, m->head[MB_JOINT_FRICTIONS]);
         if (!isfinite(most)) break;
-        if (change <= MB_JOINT_FRICTION_TOLERANCE * most) return true;
+        if (change <= MB_JOINT_FRICTION_TOLERANCE * most) return joint_friction_opposes(m);
     }
     m->diverging_friction = whose;
     return false;
@@ -291,7 +319,7 @@ static void joint_friction_superpose(mb_view *m) {
     memset(more, 0, (size_t)m->nv * sizeof(double));
     for (int32_t n = 0; n < m->head[MB_JOINT_FRICTIONS]; n++) {
         if (!mb_has_joint_friction(m, n)) continue;
-        const double load = m->friction.load[n], *response = m->friction.acceleration + (int64_t)n * m->nv;
+        const double load = m->friction.strength[n], *response = m->friction.acceleration + (int64_t)n * m->nv;
         const double *lambda = m->friction.lambda + (int64_t)n * m->row_count;
         for (int32_t k = 0; k < m->nv; k++) more[k] += load * response[k];
         for (int32_t k = 0; k < m->row_count; k++) m->lambda[k] += load * lambda[k];
@@ -314,6 +342,7 @@ bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
         joint_friction_reaction(m, k, base);
         m->friction.load[k] = joint_friction_load(m, k, base);
         joint_friction_unit_efforts(m, k, t, v);
+        m->friction.strength[k] = joint_friction_strength(m, k, t, m->friction.load[k]);
         any = any || mb_has_joint_friction(m, k);
     }
     if (m->stick.count > 0) {
@@ -329,7 +358,7 @@ bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
     for (int32_t k = 0; k < count; k++)
         if (mb_has_joint_friction(m, k)) joint_friction_respond(&still, k, t);
     if (m->stick.count > 0) mb_eliminate_sticking(m, &still, t);
-    if (!joint_friction_find_loads(m)) return false;
+    if (!joint_friction_find_loads(m, t)) return false;
     joint_friction_superpose(m);
     if (m->stick.count > 0) mb_add_sticking(m);
     return true;
@@ -346,7 +375,9 @@ static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_faul
     const double *p = m->p + record[MB_JOINT_FRICTION_P];
     const bool planar = m->head[MB_PLANAR] != 0,
                guide = planar && record[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC;
-    return mb_allow(fault, "coefficient", p[0], MB_ALLOWED_NOT_NEGATIVE) &&
+    const int32_t law = record[MB_JOINT_FRICTION_LAW];
+    return (law >= 0 ? mb_allow_law(fault, m, law, "coefficient")
+                     : mb_allow(fault, "coefficient", p[0], MB_ALLOWED_NOT_NEGATIVE)) &&
            mb_allow(fault, "smoothing_speed", p[1], MB_ALLOWED_POSITIVE) &&
            mb_allow(fault, guide ? "length" : "diameter", p[2], MB_ALLOWED_POSITIVE) &&
            (planar || mb_allow(fault, "length", p[3], MB_ALLOWED_POSITIVE));
@@ -355,7 +386,7 @@ static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_faul
 static double joint_friction_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
     const int32_t number = force[MB_FORCE_LAW];
-    const double load_found = m->friction.load[number];
+    const double load_found = m->friction.strength[number];
     double slide, turn;
     joint_friction_rates(m, mb_joint_friction_record(m, number), t, v, &slide, &turn);
     return -(load_found * m->friction.slide[number]) * slide - load_found * m->friction.turn[number] * turn;
@@ -369,11 +400,11 @@ static int32_t joint_friction_width(const int32_t *force, int32_t what) {
 static int joint_friction_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
                                int32_t what, double *y) {
     const int32_t number = force[MB_FORCE_LAW];
-    const double load_found = m->friction.load[number];
+    const double strength = m->friction.strength[number];
     switch (what) {
-        case MB_JOINT_FRICTION_FORCE: *y = load_found * m->friction.slide[number]; break;
-        case MB_JOINT_FRICTION_TORQUE: *y = load_found * m->friction.turn[number]; break;
-        case MB_JOINT_FRICTION_LOAD: *y = load_found; break;
+        case MB_JOINT_FRICTION_FORCE: *y = strength * m->friction.slide[number]; break;
+        case MB_JOINT_FRICTION_TORQUE: *y = strength * m->friction.turn[number]; break;
+        case MB_JOINT_FRICTION_LOAD: *y = m->friction.load[number]; break;
         default: *y = joint_friction_loss(m, force, t, q, v);
     }
     return BL_OK;

@@ -204,8 +204,8 @@ static void sticking_find_astray(mb_view *m) {
         moved -= sticking_column(m, s->wanted, 0)[a];
         for (int32_t k = 0; k < m->head[MB_JOINT_FRICTIONS]; k++) {
             if (!mb_has_joint_friction(m, k)) continue;
-            moved -= m->friction.load[k] * sticking_column(m, s->wanted, k + 1)[a];
-            size += fabs(m->friction.load[k] * sticking_column(m, s->wanted, k + 1)[a]);
+            moved -= m->friction.strength[k] * sticking_column(m, s->wanted, k + 1)[a];
+            size += fabs(m->friction.strength[k] * sticking_column(m, s->wanted, k + 1)[a]);
         }
         s->astray[n] = fabs(moved) > STICKING_ASTRAY * fmax(most, size) ? moved : 0.0;
     }
@@ -218,7 +218,7 @@ void mb_add_sticking(mb_view *m) {
     for (int32_t a = 0; a < s->ordered; a++) {
         double effort = s->found[a];
         for (int32_t k = 0; k < m->head[MB_JOINT_FRICTIONS]; k++)
-            if (mb_has_joint_friction(m, k)) effort += m->friction.load[k] * sticking_column(m, s->found, k + 1)[a];
+            if (mb_has_joint_friction(m, k)) effort += m->friction.strength[k] * sticking_column(m, s->found, k + 1)[a];
         s->right[sticking_force(m, a)[MB_FORCE_LAW]] = effort;
     }
     if (s->rank < s->ordered) sticking_find_astray(m);

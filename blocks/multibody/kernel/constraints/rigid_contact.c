@@ -95,6 +95,7 @@ bool mb_row_holds(const mb_view *m, int32_t row) {
     switch (rigid_record(m, row)[MB_ROW_TYPE]) {
         case MB_ROW_TOUCH: return mb_rigid_of(m, row)->mode != MB_FLIES;
         case MB_ROW_SLIP: return mb_rigid_of(m, row)->mode == MB_STICKS;
+        case MB_ROW_ROLL: return !(m->places_only && mb_binds_rates(rigid_record(m, row)));
         default: return true;
     }
 }

@@ -222,18 +222,17 @@ static void add_wrench(const mb_view *m, int32_t link, const double *place, doub
 
 /* The same for the wrenches of a row of coordinates on two bodies, at points in the world. */
 static void send_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own, double lambda) {
-    mb_pair pairs[2];
-    const int count = own->pairs && lambda != 0.0 ? own->pairs(m, cut, pairs) : 0;
-    for (int n = 0; n < count; n++)
+    mb_pair pair;
+    if (lambda == 0.0) return;
+    for (int32_t n = 0; own->next_pair && (n = own->next_pair(m, cut, n, &pair)) > 0;)
         for (int side = 0; side < 2; side++) {
-            const int32_t link = mb_link_of(m, side ? pairs[n].j : pairs[n].i);
-            const double sign = side ? lambda : -lambda,
-                         N[3] = {sign * pairs[n].N[0], sign * pairs[n].N[1], sign * pairs[n].N[2]};
+            const int32_t link = mb_link_of(m, side ? pair.j : pair.i);
+            const double sign = side ? lambda : -lambda, N[3] = {sign * pair.N[0], sign * pair.N[1], sign * pair.N[2]};
             if (link < 0) continue;
             double local[3]; /* from the origin of the link, which add_wrench takes out again */
-            mb_sub(pairs[n].P, m->link[link].p, local);
+            mb_sub(pair.P, m->link[link].p, local);
             mb_add(m->link[link].local, local);
-            add_wrench(m, link, local, sign, pairs[n].F, N);
+            add_wrench(m, link, local, sign, pair.F, N);
         }
 }
 
@@ -361,13 +360,11 @@ static void take_vector(mb_view *m, int32_t vector) {
         if (!any) continue;
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         if (own) {
-            mb_pair pairs[2];
-            const int count = own->pairs ? own->pairs(m, c, pairs) : 0;
-            for (int n = 0; n < count; n++) {
-                const int32_t i = mb_link_of(m, pairs[n].i), j = mb_link_of(m, pairs[n].j),
-                              common = common_link(m, i, j);
-                reach_joints(m, vector, z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, j, common);
-                reach_joints(m, vector, -z[cut[MB_CUT_ROW]], pairs[n].F, pairs[n].N, pairs[n].P, i, common);
+            mb_pair pair;
+            for (int32_t n = 0; own->next_pair && (n = own->next_pair(m, c, n, &pair)) > 0;) {
+                const int32_t i = mb_link_of(m, pair.i), j = mb_link_of(m, pair.j), common = common_link(m, i, j);
+                reach_joints(m, vector, z[cut[MB_CUT_ROW]], pair.F, pair.N, pair.P, j, common);
+                reach_joints(m, vector, -z[cut[MB_CUT_ROW]], pair.F, pair.N, pair.P, i, common);
             }
             continue;
         }

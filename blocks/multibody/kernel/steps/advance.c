@@ -38,6 +38,7 @@ static mb_trial explicit_step(mb_view *m, double t, double h) {
 }
 
 mb_trial mb_try_step(bl_block *b, mb_view *m, double t, double h, double part, bool jumped) {
+    mb_forget_formula_fault(m);
     if (m->head[MB_INTEGRATOR] != MB_IMPLICIT) return explicit_step(m, t, h);
     double *x = m->internal_state;
     const int done = mb_implicit_advance(b, m, t, h, part, jumped, x, x + m->nq);
@@ -60,6 +61,7 @@ int mb_end_step(bl_block *b, mb_view *m, double t, double h) {
     if (m->stick.count > 0 && mb_sticks(m) && !mb_hold_still(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     if (!mb_carry_bearings(m, t, x, x + m->nq)) return mb_fail_factor(b, m, t);
     mb_keep_turns(m, t, x, x + m->nq);
+    mb_keep_angles(m, t, x, x + m->nq);
     mb_keep_elements(m, t, x, x + m->nq);
     mb_watch_motion_laws(m, t);
     mb_count_thinned(m, t, x, x + m->nq);

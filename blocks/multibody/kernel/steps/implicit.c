@@ -8,7 +8,7 @@
  * as an augmented Lagrangian along with the iterations of Newton,
  *     S Δ = -r - Jᵀ (λ + α Φ / B),   S = M + Jᵀ α J + G ∂r/∂v + B ∂r/∂q,   λ ← λ + α Φ / B,
  * where ∂r/∂q and ∂r/∂v come from differences, by columns, and serve for as many steps as Newton converges well with them.
- * S is full and not symmetric, so it is factored as such. Then velocities and accelerations are put on the
+ * A row that binds velocities alone has α Φ̇ / G instead. S is full and not symmetric, so it is factored as such. Then velocities and accelerations are put on the
  * constraints by mass-orthogonal projections, which take out a little energy and never add any.
  *
  * Multipliers start from zero in each step: near a singular position they are rounding times α / B, which must not last.
@@ -238,9 +238,11 @@ static int implicit_newton(mb_view *m, const mb_scheme *scheme, double t, double
         if (iteration == MB_NEWTON_PATIENCE || renew) implicit_tangents(m, t, q, v, s->rate);
         implicit_pose(m, t, q);
         implicit_efforts(m, t, q, v, s->rate, y);
+        if (m->roll_count > 0) mb_rows_velocity(m, t, v);
         if ((factor || renew) && !implicit_factor(m, scheme)) return 0;
         for (int32_t k = 0; k < m->row_count; k++) {
-            const double more = m->alpha[k] * m->phi[k] / scheme->B;
+            const bool rates = m->roll_count > 0 && mb_binds_rates(m->rows + k * MB_ROW_FIELDS);
+            const double more = m->alpha[k] * (rates ? m->phi_rate[k] / scheme->G : m->phi[k] / scheme->B);
             if (iteration > 0) s->lambda[k] += more;
             m->row_work[k] = s->lambda[k] + more;
         }
@@ -301,6 +303,7 @@ static int implicit_step(mb_view *m, double t, double h, double *q, double *v) {
     const mb_implicit *s = &m->implicit;
     const mb_scheme scheme = implicit_scheme(m->settings[MB_RADIUS], h);
     m->filmless_bearing = m->diverging_friction = -1;
+    mb_forget_formula_fault(m);
     const int iterations = implicit_newton(m, &scheme, t + h, q, v);
     if (iterations == 0) return 0;
     if (iterations > MB_NEWTON_GOOD) s->flags[MB_IMPLICIT_FRESH] = 0.0;

@@ -53,10 +53,11 @@ static double table_instant(const double *points, int32_t n, double since, doubl
 }
 
 static void run_law(const mb_view *m, const int32_t *law, double t, bl_decision decision) {
-    const double none[2] = {0.0, 0.0}, *const own[1] = {none};
+    const double none[2] = {0.0, 0.0}, *const own[2] = {none,
+                                                        m->signals.value}; /* conditions on time do not read them */
     double result = 0.0, *const out[1] = {&result};
     const bl_modes modes = {m->instant_search.mode, m->instant_search.crossing, &decision};
-    bl_formula_run(m->words + law[MB_LAW_P], law[MB_LAW_N], t, own, NULL, out, &modes);
+    bl_formula_run(m->words + law[MB_LAW_P], law[MB_LAW_N], t, own, m->p, out, &modes);
 }
 
 /* Whether a condition on time alone is not what it was at the start. At the border a crossing function is 0 in either mode, so

@@ -25,6 +25,7 @@ static const double LOCATED_SHORTEST = 1e-9; /* of a step: one that is not finit
 /* Conditions on time alone are instants, at which steps are divided anyway. */
 static bool has_state_events(const mb_view *m) {
     if (m->stick.count > 0 || mb_has_element(m, MB_END_STOP)) return true;
+    if (mb_has_element(m, MB_TOUCH) || mb_has_element(m, MB_TOUCHES)) return true;
     if (mb_has_element(m, MB_CONTACT) && m->rigid_count < m->head[MB_CONTACTS]) return true;
     for (int32_t n = 0; n < m->head[MB_LAWS]; n++) {
         const int32_t *law = m->laws + n * MB_LAW_FIELDS;
@@ -82,8 +83,10 @@ static int32_t element_event(const mb_view *m, int32_t number) {
         if (!slips && !slipped) return -1;
         return !slips ? MB_EVENT_STICKS : !slipped ? MB_EVENT_SLIPS : MB_EVENT_REVERSES;
     }
-    if (before[0] != now[0]) return now[0] != 0.0 ? MB_EVENT_TOUCHES : MB_EVENT_LEAVES;
-    if (count > 1 && before[1] != now[1]) return now[1] != 0.0 ? MB_EVENT_PUSHES : MB_EVENT_RELEASES;
+    for (int32_t k = 0; k < count; k += 2) /* of each place where it touches */
+        if (before[k] != now[k]) return now[k] != 0.0 ? MB_EVENT_TOUCHES : MB_EVENT_LEAVES;
+    for (int32_t k = 1; k < count; k += 2)
+        if (before[k] != now[k]) return now[k] != 0.0 ? MB_EVENT_PUSHES : MB_EVENT_RELEASES;
     return -1;
 }
 

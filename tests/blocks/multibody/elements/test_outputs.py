@@ -14,7 +14,20 @@ import pytest
 from biella import Diagram, simulate
 from biella.blocks import ShortBearing
 from biella.blocks.core._units import parse_unit
-from biella.blocks.multibody import HuntCrossley, Input, RigidContact, Sine, System, Wear
+from biella.blocks.multibody import (
+    Bore,
+    CamProfile,
+    Cylinder,
+    HuntCrossley,
+    Input,
+    LankaraniNikravesh,
+    Plane,
+    RigidContact,
+    Sine,
+    Sphere,
+    System,
+    Wear,
+)
 from biella.blocks.multibody.elements import _table as table
 from biella.blocks.multibody.elements._element import AbstractElement
 from biella.blocks.multibody.joints._joint import Joint
@@ -43,6 +56,8 @@ def spatial(**options: bool) -> System:
     s.friction("friction", hinge, viscous=0.2)
     s.stop("stop", rail, lower=0.001, upper=0.2, stiffness=1e3, damping=2.0, coordinate=0)
     s.force("push", b.marker("p", (0, 0, 0.1)), (law(3.0), 1.0, 0.0), frame="body")
+    s.force("jet", b.marker("j"), (law(0.3), 0.1, "2*a.x*rail.angle_speed"),
+            point=(law(0.1), "0.3*a.x + 0.1*spring.length", 0.0))  # fmt: skip
     s.torque("twist", b.marker("t", (0, 0, 0.1)), (0.1, law(0.2), 0.0))
     s.torque("motor", hinge, law(2.0))
     s.force("pull", rail, law(0.5))
@@ -92,6 +107,14 @@ def driven() -> System:
     other = s.revolute("other", s.ground, b, at=(0.6, 0.1, 0.0), axis=(0, 1, 0))
     s.driver("driver", hinge, Sine(0.4, 3.0))
     s.gear("gear", hinge, other, ratio=1.5)
+    third = s.body("c", mass=1.0, inertia=(0.05, 0.06, 0.07), position=(0.2, 0.3, 0.1))
+    s.universal("cardan", s.ground, third, at=(0, 0.3, 0), axis=[(1, 0, 0), (0, 1, 0)])
+    s.constraint("formula", "c.z - k*c.x - 0.1*(1 - cos(3*t))", parameters={"k": 0.5})
+    ball = s.body("ball", mass=1.0, inertia=0.004, position=(0.0, 0.0, 0.1))
+    s.rolling("roll", s.ground.marker("floor"), ball.marker("hub"), radius=0.1, shape="sphere")
+    bead = s.body("bead", mass=1.0, inertia=0.004, position=(2.0, 0.0, 0.0))
+    wire = [(2.0 + 0.1 * x, 0.02 * x**2, -0.1 * x) for x in range(-4, 5)]
+    s.on_curve("wire", s.ground.marker("origin"), bead.marker("eye"), points=wire)
     return s
 
 
@@ -123,6 +146,22 @@ def journal(contact: Any = None, wear: Any = None) -> System:
     return s
 
 
+def shapes() -> System:
+    """A ball on a floor, a pin in a bore and a roller on a cam."""
+    s = System("shapes")
+    ball = s.body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0, 0, 0.0999), free=True,
+                  velocity=(0.1, 0.0, -0.1))  # fmt: skip
+    pin = s.body("pin", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(1.001, 0, 0), free=True)
+    soft = HuntCrossley(stiffness=1e6, damping=0.1, friction=0.2)
+    hard = LankaraniNikravesh(stiffness=1e6, friction=0.2)
+    s.contact("floor", Plane(s.ground.marker("floor")), Sphere(ball.marker("m"), 0.1), law=soft)
+    s.contact("play", Cylinder(pin.marker("m"), 0.05, 0.2), Bore(s.ground.marker("bore", (1, 0, 0)),
+              0.051, 0.1), law=hard)  # fmt: skip
+    cam = CamProfile(s.ground.marker("cam", (0, 0.5, 0)), [0.1] * 12)
+    s.contact("cam", Sphere(ball.marker("roller"), 0.1), cam, law=soft)
+    return s
+
+
 CASES: dict[str, Callable[[], System]] = {
     "spatial": spatial,
     "inputs": lambda: spatial(inputs=True),
@@ -138,6 +177,8 @@ CASES: dict[str, Callable[[], System]] = {
         HuntCrossley(stiffness=1e8), Wear(coefficient=1e-5, hardness=1e9, length=0.02)
     ),
     "rigid": lambda: journal_outside(),
+    "shapes": shapes,
+    "pushed": lambda: spatial().block().with_push()[0].system,
 }
 
 
@@ -159,19 +200,19 @@ def subclasses(of: type) -> set[type]:
 
 
 def test_every_kind_of_element_is_in_a_case() -> None:
-    kinds = {
-        kind
-        for kind in subclasses(AbstractElement)
-        if kind.__name__ not in ("Element", "Constraint")
-    }
-    assert len(kinds) >= 12
-    assert len(table.ElementMethods.__bases__) >= 10
     made = {
         type(part)
         for make in CASES.values()
         for part in make().parts.values()
         if isinstance(part, AbstractElement)
     }
+    kinds = {
+        kind
+        for kind in subclasses(AbstractElement)
+        if kind.__name__ not in ("Element", "Constraint", "FunctionConstraint")
+    }
+    assert len(kinds) >= 12
+    assert len(table.ElementMethods.__bases__) >= 10
     assert {kind.__name__ for kind in kinds} == {kind.__name__ for kind in made}
 
 
@@ -277,7 +318,8 @@ def test_powers_of_all_elements_are_the_change_of_energy(case: str) -> None:
     but for the smooth friction of `joint_friction` and the kink of a stop.
     """
     system = CASES[case]()
-    powers = [f"{e.name}.power" for e in (*system.elements, *system.drivers)]
+    driving = (*system.drivers, *system.general_constraints)
+    powers = [f"{e.name}.power" for e in (*system.elements, *driving)]
     names = ["kinetic_energy", "weight_energy", "elastic_energy", "contact_energy"]
     names += ["potential_energy", *powers]
     seen = run(system, names, 0.1, 1e-4)

@@ -6,7 +6,7 @@ import pytest
 
 from biella import Diagram
 from biella.blocks.multibody import System
-from biella.blocks.multibody.plant._outputs import Catalog, list_outputs
+from biella.blocks.multibody.plant._outputs import Catalog, find_record, list_outputs
 from biella.blocks.multibody.plant._tables import Tables
 from biella.blocks.multibody.plant._tree import grow_tree
 from biella.errors import DiagramError
@@ -30,7 +30,7 @@ def test_every_listed_path_is_found_under_its_name(case: str) -> None:
         found.update({path: catalog.find(path) for path in paths})
         return [list(item.record) for item in found.values()]
 
-    tables.write(show)
+    tables.write(show, lambda path: find_record(tables, path))
     assert {path: item.port.name for path, item in found.items()} == {path: path for path in paths}
     assert all(item.inputs <= set(tables.input_names) for item in found.values())
 

@@ -7,6 +7,7 @@ import pytest
 
 from biella import _contract as contract
 from biella.blocks.multibody import System
+from biella.blocks.multibody.plant._outputs import find_record
 from biella.blocks.multibody.plant._tables import Tables, nearest_first
 from biella.errors import DiagramError
 
@@ -15,7 +16,7 @@ from ..elements.test_outputs import CASES
 
 def make(system: System, inputs: list[str] | None = None) -> tuple[Tables, list[int]]:
     tables = Tables(system, inputs or [], True, 1, None)
-    return tables, tables.write(list)
+    return tables, tables.write(list, lambda path: find_record(tables, path))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -38,8 +39,8 @@ def test_tables_follow_each_other_without_gaps(case: str) -> None:
     assert starts == sorted(starts)
     links = integers[contract.MB_LINKS]
     assert starts[1] - starts[0] == links * contract.MB_LINK_FIELDS
-    keeps = integers[contract.MB_KEEPS]
-    assert len(integers) == starts[-1] + keeps * contract.MB_KEEP_FIELDS
+    signals = integers[contract.MB_SIGNALS]
+    assert len(integers) == starts[-1] + signals * contract.MB_SIGNAL_FIELDS
 
 
 def test_every_element_has_a_name_for_messages() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from biella import DiagramError
+from biella.blocks.multibody import mechanisms
 from biella.blocks.multibody.reference_formulations import (
     compare,
 )
+from biella.cli import main
 
 
 def test_comparison() -> None:
@@ -23,6 +29,70 @@ def test_comparison() -> None:
     assert (
         compare("pendulum-on-cart", steps=(1e-2,), until=0.1, every=True).lines[-1].published == ""
     )
+
+
+MECHANISM = """
+from biella import Diagram
+from biella.blocks.multibody import mechanisms
+
+def {name}():
+    {body}
+"""
+
+
+def test_a_system_of_ones_own_is_compared() -> None:
+    """The five-bar has redundant equations, which is found; its methods are chosen by label."""
+    found = compare(
+        mechanisms.five_bar(), steps=(5e-3,), until=0.02, methods=("QTZ", "U-K Varga"),
+        coordinates="euler", integrator="rk4",
+    )  # fmt: skip
+    assert [(line.method, line.redundant) for line in found.lines] == [
+        ("QTZ", True), ("U-K Varga", True)
+    ]  # fmt: skip
+    assert all(line.stable and line.error < 1e-11 for line in found.lines)
+    assert found.title == "five-bar, 0.02 s of motion, euler coordinates, rk4"
+    with pytest.raises(DiagramError, match="a method is one of 'BMG'"):
+        compare(methods=("QZT",))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "redundant"),
+    [
+        ("system", "return mechanisms.slider_crank()", "yes"),
+        (
+            "diagram",
+            "d = Diagram('d'); d.add(mechanisms.slider_crank(planar=True).block()); return d",
+            "no",
+        ),
+    ],
+)
+def test_the_command_takes_a_file(
+    tmp_path: Path, capsys: Any, name: str, body: str, redundant: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(MECHANISM.format(name=name, body=body))
+    options = ["--step", "1e-2", "--until", "0.05", "--method", "QTZ", "--integrator", "rk4"]
+    assert main(["formulations", str(path), *options]) == 0
+    text = capsys.readouterr().out
+    assert "slider-crank, 0.05 s of motion" in text and "QTZ" in text and "stable" in text
+    assert f" {redundant} " in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def other(): pass", "defines neither system() nor diagram()"),
+        ("from biella import Diagram\ndef diagram(): return Diagram('d')", "has 0 mechanisms"),
+        ("def system(): return 3", "returned 3, not a System"),
+    ],
+)
+def test_files_without_a_mechanism_are_refused(
+    tmp_path: Path, capsys: Any, text: str, message: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    assert main(["formulations", str(path)]) != 0
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,3 +206,11 @@ def test_a_free_body_is_declared() -> None:
     s.body("dust", mass=1, inertia=0, free=True)
     with pytest.raises(DiagramError, match="`dust` has no joint and a principal moment"):
         s.validate()
+
+
+def test_motion_that_is_no_dict_is_named() -> None:
+    wrong: Any = (1, 2, 3)
+    with pytest.raises(
+        DiagramError, match=r"`motion` of marker `ground\.m` is a dict.*\(1, 2, 3\)"
+    ):
+        System("s").ground.marker("m", motion=wrong)

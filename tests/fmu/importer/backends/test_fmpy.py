@@ -9,7 +9,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from specimen import make_exchange, make_fmi1, make_fmi3, make_specimen
+from specimen import TROUBLE, make_exchange, make_fmi1, make_fmi3, make_specimen
 
 from biella import (
     BiellaError,
@@ -24,7 +24,7 @@ from biella.blocks import (
 )
 from biella.errors import BiellaWarning, FmuError
 
-from ..runs import alone
+from ..runs import alone, fail
 
 pytestmark = pytest.mark.engine
 
@@ -174,3 +174,37 @@ def test_fmi1_cannot_repeat_a_step(tmp_path):
     half = simulate(d, 0.1, keep_state=True)
     with pytest.raises(BiellaError, match=r"the FMU `one.fmu` cannot serialize its state"):
         simulate(d, 0.2, checkpoint=half.checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message", "end"),
+    [
+        ("error", r"fmi2DoStep failed with status 3 \(error\)", ["exit", "free"]),
+        ("get_error", "fmi2GetReal failed with status 3", ["exit", "free"]),
+        ("fatal", r"fmi2DoStep failed with status 4 \(fatal\)", ["enter", "exit"]),
+    ],
+)
+def test_after_a_failure_only_allowed_functions_are_called(
+    specimen, tmp_path, trouble, message, end
+):
+    """After an error an instance is only freed; after a fatal one nothing of it is called."""
+    error, bad, good = fail(specimen, trouble, tmp_path, backend="fmpy")
+    with pytest.raises(BlockError, match=message):
+        raise error
+    assert bad == end
+    assert good == ["terminate", "free"]
+
+
+def test_after_a_fatal_error_an_fmu_is_not_called_again(specimen, tmp_path):
+    d = Diagram("again", step=0.01)
+    diary = tmp_path / "diary"
+    fatal = {"trouble": TROUBLE["fatal"], "at": 0.02, "diary": str(diary)}
+    d.add(Fmu(specimen, parameters=fatal, backend="fmpy"), name="f")
+    with d.compile().instantiate() as instance:
+        with pytest.raises(BlockError, match="status 4"):
+            instance.run(5)
+        calls = diary.read_text()
+        for again in (lambda: instance.run(1), instance.initialize):
+            with pytest.raises(BlockError, match="had a fatal error before"):
+                again()
+    assert diary.read_text() == calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
@@ -39,6 +40,15 @@ def test_an_error_is_an_error(specimen):
     trouble = {"trouble": TROUBLE["error"], "at": 0.05}
     with pytest.raises(BlockError, match=r"the FMU `specimen.fmu`: do_step of PyFMI returned 3"):
         alone(specimen, parameters=trouble, backend="pyfmi")
+
+
+def test_after_an_error_it_is_not_terminated(specimen, tmp_path):
+    diary = tmp_path / "diary"
+    trouble = {"trouble": TROUBLE["error"], "at": 0.05, "diary": str(diary)}
+    with pytest.raises(BlockError, match="do_step of PyFMI returned 3"):
+        alone(specimen, parameters=trouble, backend="pyfmi")
+    gc.collect()  # PyFMI frees the instance with its object
+    assert "terminate" not in diary.read_text().split()
 
 
 def test_tunable_parameters_are_followed(specimen):

@@ -61,7 +61,7 @@ REFUSED_ANYWAY = {"trace a process", "new user namespace", "delete a file"}
 SLOW = partial(pytest.param, marks=pytest.mark.slow)
 MODES = {
     "allocate": 1, "loop": 2, "closed": 3, "orphan": 4, "garbage": 5, "fail": 6, "drip": 7,
-    "huge answer": 8,
+    "huge answer": 8, "chat": 9,
 }  # fmt: skip
 
 
@@ -251,6 +251,17 @@ def test_what_ends_or_blocks_a_process_is_an_error_that_says_so(hostile, mode, o
         run_mode(hostile, mode, **options)
     assert caught.value.result is not None
     assert caught.value.result.t[-1] == pytest.approx(0.1)
+
+
+@pytest.mark.filterwarnings("ignore:.*is incomplete on this system:biella.BiellaWarning")
+def test_what_it_writes_to_stderr_is_logged_without_control_characters(hostile, capfd, caplog):
+    """Two steps with 2000 lines each, that clear the terminal and name it."""
+    assert run_mode(hostile, "chat").t[-1] == pytest.approx(0.3)
+    assert "chat" not in capfd.readouterr().err
+    lines = [text for text in caplog.messages if "chat" in text]
+    assert lines[0].startswith("the FMU `hostile.fmu`: ") and lines[0].endswith("[2Jchat 0")
+    assert all(text.isprintable() for text in lines) and 100 <= len(lines) < 2000
+    assert "more lines of its standard error were dropped" in caplog.messages[-1]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biella import Diagram, simulate
+from biella import Diagram, DiagramError, simulate
 from biella.blocks import (
     PID,
     Constant,
@@ -43,6 +43,12 @@ def test_a_vector_input_of_the_diagram():
     d.connect(u, k)
     d.output("y", k)
     assert simulate(d, 0.01, parameters={"u": [1, 10, 100]})["k"][-1] == 321.0
+
+
+def test_an_input_with_too_few_defaults_is_refused_by_its_name():
+    """Else its last elements would have been those of what follows in memory."""
+    with pytest.raises(DiagramError, match="the default of `load` has 2 values, but the port has"):
+        Diagram("short", step=0.1).input("load", width=3, default=(1.0, 2.0))
 
 
 def test_the_output_called_y_is_meant_where_a_block_has_others_too():

@@ -6,6 +6,7 @@ import asyncio
 import math
 import random
 import sys
+import threading
 import time
 from typing import Any
 
@@ -273,6 +274,7 @@ def test_a_server_that_goes_and_comes_back(ticks, plant):
     assert bound.devices[0].counts["returns"] == 1
     bound.close()
     assert plant.get("u") == 0.25
+    assert not [thread for thread in threading.enumerate() if "cell: events" in thread.name]
 
 
 @pytest.mark.parametrize(

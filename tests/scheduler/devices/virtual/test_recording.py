@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import c_double, c_int64
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from biella import Diagram
 from biella.blocks import Constant
 from biella.errors import DeviceError
 from biella.scheduler.binding._bind import check_binding, open_binding
+from biella.scheduler.engine._library import contract, library
 from biella.scheduler.results._result import Result
+
+from ..native import Device
 
 pytestmark = pytest.mark.engine
 
@@ -113,3 +117,25 @@ def test_a_recording_in_another_unit_is_refused_unless_it_is_scaled():
     ]
     channel["scale"] = 1000.0
     assert check_binding(d, rig).problems == []
+
+
+def test_before_the_first_row_nothing_is_written():
+    handle = library().bl_replay_open(
+        b"r", 1, 0, (c_int64 * 2)(1, 2), (c_double * 2)(5.0, 6.0), 2, contract.BL_REPLAY_HOLDS
+    )
+    with Device(handle, 1) as device:
+        device.state.received[0] = 7.0
+        assert device.take(0) == {} and device.state.received[0] == 7.0
+        device.tick = 1
+        assert device.take(0) == {0: 5.0}
+
+
+def test_a_closed_device_leaves_no_memory(allocated):
+    ticks, values = (c_int64 * 1)(0), (c_double * 1)(1.0)
+    for count in (10, 5000):
+        before = allocated()
+        for _ in range(count):
+            library().bl_device_close(
+                library().bl_replay_open(b"r", 1, 0, ticks, values, 1, contract.BL_REPLAY_HOLDS)
+            )
+    assert allocated() - before < 32 * 5000

@@ -270,6 +270,19 @@ def test_replayed_answers_neither_begin_nor_end_a_session(keyed):
     assert [frame.values for frame in peer.heard] == [(float(k),) for k in range(1, 5)]
 
 
+def test_an_answer_to_another_host_does_not_end_a_handshake(keyed):
+    """It is authentic, and anybody may have recorded it."""
+    device, end, peer = keyed()
+    device.take(0)
+    end.write_frame(*hear(end, peer))
+    device.take(0)
+    end.write_frame(Hello(DEVICE, b"\7" * 16, b"\7" * 16).pack(), *hear(end, peer))
+    device.take(0)
+    device.give(1.0)
+    hear(end, peer)
+    assert [frame.values for frame in peer.heard] == [(1.0,)]
+
+
 def test_a_device_restarts_between_its_answer_and_the_session(keyed):
     device, end, peer = keyed()
     device.take(0)
@@ -344,6 +357,38 @@ def test_a_host_that_is_silent_to_a_device_without_values_keeps_its_session(keye
     assert peer.session is session and len(peer.heard) == 4
 
 
+def test_frames_that_are_held_back_longer_and_longer_are_rejected(keyed):
+    """Without gaps that would be a loss: frame k arrives at the time 2 k. 1 s is the bound."""
+    device, end, peer = keyed(timeout=300 * MS)
+    meet(device, end, peer)
+    made, ages = [peer.frame(0.0)], []
+    for k in range(1, 101):
+        made.append(peer.frame(float(k)))
+        if k % 2 == 0:
+            end.write_frame(made[k // 2])
+        if taken := device.take(50 * k * MS):
+            ages.append(50 * (k - taken[0]))
+        device.give(1.0)
+        hear(end, peer)
+    assert 950 <= max(ages) <= 1000 + 1000 / 6 + 2 * 50
+    end.write_frame(peer.frame(7.0))
+    assert device.take(5001 * MS) == {0: 7.0}
+
+
+@pytest.mark.parametrize("late", [18, 40])
+def test_a_long_way_is_no_loss_and_a_longer_timeout_is_the_bound(keyed, late):
+    device, end, peer = keyed(timeout=(300 if late < 20 else 3000) * MS)
+    meet(device, end, peer)
+    made = []
+    for k in range(100):
+        made.append(peer.frame(float(k)))
+        if k >= late:
+            end.write_frame(made[k - late])
+        assert device.take(50 * k * MS) == ({0: float(k - late)} if k >= late else {})
+        device.give(1.0)
+        hear(end, peer)
+
+
 # This side is the device.
 
 
@@ -411,6 +456,26 @@ def test_as_a_device_it_takes_no_frames_that_were_held_back(connect):
         end.write_frame(*(host.session.pack(66.0) for _ in range(3)))
         assert device.take(now + 60 * MS) == {}
         device.give(5.0)
+
+
+def test_as_a_device_it_takes_no_frames_that_are_held_back_longer_and_longer(connect):
+    device, end = answering(connect)
+    host = KeyedHost()
+    begin(device, end, host, 0)
+    assert host.session is not None
+    made, ages, echo = [host.session.pack(0.0)], [], 0
+    for k in range(1, 151):
+        made.append(host.session.pack(float(k), echo=echo))
+        if k % 2 == 0:
+            end.write_frame(made[k // 2])
+        if taken := device.take(20 * k * MS):
+            ages.append(20 * (k - taken[0]))
+        elif k % 2 == 0:
+            break
+        device.give(5.0)
+        echo = host.session.parse(end.frames()[-1]).sequence
+    assert device.counts["stale"] == 1
+    assert 950 <= max(ages) <= 1000 + 1000 / 6 + 2 * 20
 
 
 def test_as_a_device_it_keeps_its_host_and_lets_it_begin_again(connect):

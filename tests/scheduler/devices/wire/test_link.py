@@ -1,7 +1,9 @@
 """The conversation in frames, over a real serial line (a pty) and over UDP."""
 
 import dataclasses
+import errno
 import random
+import resource
 import time
 
 import pytest
@@ -269,6 +271,27 @@ def test_a_device_that_speaks_only_when_spoken_to_is_spoken_to(connect):
     assert (hello.flags, hello.sequence) == (SAFE, 2)
     end.write_frame(peer.frame(2.0))
     assert device.take(21 * MS) == {0: 2.0}
+
+
+def test_without_random_numbers_there_is_no_key(run_failing):
+    """A nonce that somebody can guess would let recorded frames in again."""
+    code = """
+        static bl_link line;
+        static const uint8_t key[32];
+        printf("%d ", bl_link_set_key(&line, key));
+        printf("%d", line.keyed || line.handshake);
+    """
+    said = run_failing("scheduler/devices/wire/link.c", "getrandom(...) -1", code)
+    assert said == f"{-errno.EIO} 0"
+
+
+def test_there_is_no_wait_for_a_deadline_that_has_passed(connect):
+    """A thread that blocks gives up its processor of its own accord, which the kernel counts."""
+    device, *_ = connect(1)
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    for _ in range(100):
+        device.wait(0)
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before < 50
 
 
 def test_what_does_not_fit_float32_ends_the_run(connect):

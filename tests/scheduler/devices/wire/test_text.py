@@ -137,6 +137,15 @@ def opened(end, ins=2, outs=1, flags=0, before=b"\n", **options):
     return Device(handle, ins, outs, on_loss=HOLD, **options)
 
 
+def test_without_memory_there_is_no_device_and_a_reason(run_failing):
+    code = """
+        char why[300] = "";
+        printf("%d %s", bl_text_open("board", "/dev/null", 9600, 1, 1, 0, why, 300) != NULL, why);
+    """
+    said = run_failing("scheduler/devices/wire/text.c", "calloc(...) NULL", code)
+    assert said == "0 device `board`: out of memory"
+
+
 def test_lines_both_ways(end):
     with opened(end) as device:
         end.write(b"3.5,-4\r\n")

@@ -129,6 +129,20 @@ def test_steps_end_at_the_samples_that_the_blocks_of_a_loop_read(solver):
 
 
 @pytest.mark.parametrize("solver", ADAPTIVE)
+def test_steps_end_at_the_samples_that_a_loop_of_one_block_reads(solver):
+    """a = p + a/2 = 2 p, and ∫p = 0.6 in 1.2 s, as above."""
+    d = Diagram(step=0.1, solver=solver, tolerance=1e-9, algebraic_loops="solve")
+    a = d.add(Expression("p + a/2"), "a")
+    d.chain(d.add(Time(), "time"), d.add(ZeroOrderHold(), "p", period=0.2), a["p"])
+    d.connect(a, a["a"])
+    d.add(Integrator(), "x", u=a)
+    with d.compile().instantiate() as instance:
+        instance.run(12)
+        assert instance.get("x") == pytest.approx(1.2, rel=1e-9)
+        assert count(instance, contract.BL_SOLVER_REJECTIONS) == 0
+
+
+@pytest.mark.parametrize("solver", ADAPTIVE)
 def test_derivatives_are_evaluated_from_the_start_on_only(solver):
     """Also where the length of the first step is found: inputs may begin there."""
     times = []

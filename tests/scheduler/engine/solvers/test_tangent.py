@@ -1,5 +1,6 @@
 """The growth of a small deviation along a run: known exponents, and steps that are too long."""
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -78,3 +79,19 @@ def test_motions_that_are_too_fast_end_the_measurement():
     """A lag of 5 ms and steps of 80 ms: after 8 of them, and nothing is said about growth."""
     growths, unresolved = find_growth(make_system(1e-3, x=(1.0, "-200*x")), 20.0)
     assert growths.size == 0 and unresolved == 8
+
+
+def test_only_the_memory_that_was_given_is_written():
+    """Three growths of four that fit, and six vectors of two elements."""
+    plan = make_system(1e-3, x=(1.0, "v"), v=(0.0, "-9*x")).compile()
+    with Instance(plan) as instance, Sampler(instance, 20_000) as sampler:
+        instance.initialize()
+        work, growths = np.full(12 + 8, 7.0), np.full(4, 7.0)
+        double = ctypes.POINTER(ctypes.c_double)
+        sampler._estimate.tangent_work = work.ctypes.data_as(double)
+        sampler._estimate.growths = growths.ctypes.data_as(double)
+        sampler._estimate.growth_capacity = 3
+        sampler.run(1000, None)
+        assert sampler._estimate.growth_count == 3
+    assert growths[3] == 7.0 and (growths[:3] != 7.0).all()
+    assert (work[12:] == 7.0).all() and (work[:12] != 7.0).all()

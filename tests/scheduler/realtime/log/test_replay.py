@@ -310,6 +310,15 @@ def test_a_log_that_is_not_closed_is_replayed_as_far_as_it_goes(tmp_path):
         assert find_differences(log, again) == []
 
 
+@pytest.mark.parametrize(("known", "rows"), [(0, 1), (1, 1), (2, 2), (3, 3)])
+def test_the_last_tick_of_a_log_that_is_not_closed_is_left_out(known, rows):
+    result = run_realtime(loop(), 0.01, clock="free").wait()
+    whole = result.log
+    assert whole is not None
+    result.log = RunLog(whole.plan, known, lambda: whole.input_log)
+    assert replay(result).length == rows
+
+
 # --- bound runs ---
 
 RIG = """

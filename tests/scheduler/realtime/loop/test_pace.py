@@ -184,6 +184,17 @@ def test_on_the_wall_clock_ticks_are_neither_lost_nor_early():
     assert pace.end == END_TIME
 
 
+def test_waiting_for_a_deadline_takes_next_to_no_processor_time():
+    """The thread sleeps until shortly before it."""
+    with Instance(counter(step=0.3).compile()) as instance:
+        instance.initialize()
+        pace = Pace()
+        before = time.thread_time()
+        assert pace.run(instance, 2) == 0
+        assert time.thread_time() - before < 0.05
+        assert pace.end == END_TIME and pace.done == 2
+
+
 def test_a_factor_makes_deadlines_closer():
     pace = Pace()
     pace.script([0] * 4, [PERIOD // 2] * 4)
@@ -491,7 +502,9 @@ def device_plan():
 RECORDED = ("board.y", "board.age", "double")
 
 
-def run_device(frames, ticks, *, clock="script", commands=(), execution=(0,), **options):
+def run_device(
+    frames, ticks, *, clock="script", commands=(), execution=(0,), max_stall=0, **options
+):
     plan = device_plan()
     first = plan.parameters["board.received"].slot
     out = plan.find_signal("double").slot
@@ -501,6 +514,7 @@ def run_device(frames, ticks, *, clock="script", commands=(), execution=(0,), **
         pace.overrun = OVERRUN_POLICIES.index("skip")
     else:
         pace.clock, pace.pacer = CLOCK_DEVICE, 0
+    pace.max_stall, pace.ends_if_latched = max_stall, 1
     slots = [plan.find_signal(path).slot for path in RECORDED]
     with (
         Instance(plan) as instance,
@@ -550,6 +564,15 @@ def test_a_long_tick_is_no_silence_of_the_device():
     assert pace.end == END_DEVICE
 
 
+@pytest.mark.parametrize(("longest", "end"), [(4, END_TIME), (6, END_OVERRUN)])
+def test_a_stall_is_measured_by_the_clock_of_the_run(longest, end):
+    frames = [(k, 1.0) for k in range(1, 11)]
+    execution = [0, 0, longest * PERIOD, 0, 0]
+    pace, *_ = run_device(frames, 5, execution=execution, max_stall=5 * PERIOD)
+    assert pace.end == end
+    assert ("took 0.006 s (max_stall 0.005 s)" in pace.reason) == (end == END_OVERRUN)
+
+
 @pytest.mark.parametrize(
     ("frames", "options", "words"),
     [
@@ -567,7 +590,7 @@ def test_whatever_a_device_ends_the_run_with_safe_values_are_the_last_sent(frame
         assert all(flags & SAFE_FLAG for _, _, flags in device.sent[-3:])
     sequences = [sequence for sequence, _, _ in device.sent]
     assert sequences == sorted(set(sequences)), "an old number would not be believed"
-    assert pace.done < 20
+    assert pace.done < 20 and pace.lost_device == 0
     assert replay_device(input_log, pace.done).tobytes() == rows.tobytes()
 
 
@@ -672,6 +695,19 @@ def test_cancel_and_pause():
     assert pace.end == END_CANCEL
     assert [flags for _, _, flags in device.sent][-3:] == [SAFE_FLAG | contract.BL_SEND_AGAIN] * 3
     assert pace.clock == CLOCK_WALL
+
+
+def test_a_latch_of_an_earlier_run_does_not_hold_the_next():
+    pace = Pace()
+    pace.latched, pace.latches = contract.BL_LATCH_STALL, 1
+    with Instance(counter().compile()) as instance:
+        instance.initialize()
+        runner = threading.Thread(target=pace.run, args=(instance, 3))
+        runner.start()
+        runner.join(20)
+        pace.cancel = 1
+        runner.join(20)
+    assert pace.end == END_TIME and pace.done == 3
 
 
 def test_a_new_factor_counts_deadlines_from_then_on():
@@ -806,3 +842,29 @@ def test_the_number_of_steps_may_wrap_around():
         instance.initialize()
         pace.run(instance, 3)  # ends before it has made them all
         assert pace.done == 3
+
+
+@given(st.integers(1, 2**40))
+def test_a_duration_is_within_its_bin(duration):
+    histogram = Histogram()
+    histogram.add(duration)
+    ((begin, end, count),) = histogram.list_bins()
+    assert count == 1 and begin <= 1e-9 * duration * (1 + 1e-12) < end * (1 + 1e-12)
+    assert end <= 16e-9 or end <= 1.25 * begin * (1 + 1e-12)
+
+
+def test_bars_have_every_duration_once():
+    """Against counts with numpy; bars begin at 2^k and 1.5 2^k ns."""
+    rng = np.random.default_rng(5)
+    durations = np.concatenate([[0, 511, 512, 767, 768], 10 ** rng.uniform(2, 9, 500)]).astype(int)
+    histogram = Histogram()
+    assert histogram.bars() == []
+    for duration in durations:
+        histogram.add(int(duration))
+    bars = histogram.bars()
+    starts = np.round(1e9 * np.array([start for start, _ in bars])).astype(int)
+    powers = 2 ** np.arange(9, 40)
+    assert starts.tolist() == sorted([*powers, *(3 * powers // 2)])[: len(bars)]
+    edges = [0, *starts[1:], 10**12]
+    assert [count for _, count in bars] == np.histogram(durations, edges)[0].tolist()
+    assert bars[-1][1] > 0

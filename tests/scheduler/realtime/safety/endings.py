@@ -8,6 +8,7 @@ outcomes.
 from __future__ import annotations
 
 import argparse
+import atexit
 import ctypes
 import json
 import math
@@ -26,6 +27,7 @@ import tty
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,18 +94,25 @@ def _uncobs(data: bytes) -> bytes:
     return b"\0".join(out)
 
 
+@cache
+def _compile_board() -> Path:
+    compiler = shutil.which("cc")
+    assert compiler is not None, "this needs a C compiler"
+    folder = tempfile.TemporaryDirectory(prefix="board-")
+    atexit.register(folder.cleanup)
+    program = Path(folder.name, "board")
+    include = f"-I{ROOT / 'examples' / 'firmware'}"
+    subprocess.run(
+        [compiler, "-O1", include, HERE / "board.c", "-o", program], check=True, timeout=300
+    )
+    return program
+
+
 class Firmware:
     """board.c with examples/firmware/biella_device.h: `seen` has time and whether it is safe."""
 
-    def __init__(self, folder: Path) -> None:
-        program = folder / "board"
-        compiler = shutil.which("cc")
-        assert compiler is not None, "this needs a C compiler"
-        include = f"-I{ROOT / 'examples' / 'firmware'}"
-        subprocess.run(
-            [compiler, "-O1", include, HERE / "board.c", "-o", program], check=True, timeout=300
-        )
-        self.process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+    def __init__(self) -> None:
+        self.process = subprocess.Popen([_compile_board()], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())
         self.seen: list[tuple[float, bool]] = []
@@ -341,7 +350,7 @@ def observe(name: str, *, guard: bool) -> Outcome:
     ending = ENDINGS[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        boards = Board(), SerialBoard(), Firmware(folder)
+        boards = Board(), SerialBoard(), Firmware()
         try:
             process, terminal = _start(name, ending, folder, boards, guard)
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -9,21 +10,27 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from biella import BiellaError, cli, run_realtime
+from biella.scheduler.engine._library import contract
 from biella.scheduler.realtime.safety._guard import _latch_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 import itertools
 
+from tests.scheduler.devices.conftest import open_serial, open_udp
 from tests.scheduler.devices.keyed import KEY
+from tests.scheduler.devices.native import Device, engine
+from tests.scheduler.devices.peer import SerialEnd, UdpEnd, parse
 from udp_rig import (  # type: ignore[import-not-found]
     LIVE,
     SAFE,
+    SAFE_FLAG,
     Board,
     KeyedBoard,
     bind,
@@ -107,6 +114,104 @@ def test_a_stopped_run_is_made_safe_and_latched_when_it_continues(board):
         process.communicate(timeout=300)
 
 
+class Page(ctypes.Structure):
+    """The beginning of a page of guard_page.h, of a run with one line."""
+
+    _fields_ = (
+        ("version", ctypes.c_int32),
+        ("process", ctypes.c_int32),
+        ("line_count", ctypes.c_int32),
+        ("latch", ctypes.c_char * 256),
+        ("margin", ctypes.c_int64),
+        ("due", ctypes.c_int64),
+        ("armed", ctypes.c_int32),
+        ("tripped", ctypes.c_int32),
+        ("line", ctypes.c_char * 64),
+        ("counts", ctypes.c_int32 * 2),
+        ("line_tripped", ctypes.c_int32),
+    )
+
+
+@contextlib.contextmanager
+def guarding(handle: int, card: contract.bl_run_guard_report_card) -> Iterator[Page]:
+    """Guard a device in another thread; yield what run and guard share."""
+    library = engine()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    serve = threading.Thread(
+        target=library.bl_run_guard_serve,
+        args=[theirs.fileno(), os.getpid(), ctypes.byref(card)],
+        daemon=True,
+    )
+    serve.start()
+    message = ctypes.create_string_buffer(256)
+    with ours, theirs:
+        guard = library.bl_run_guard_open(
+            ours.fileno(), (ctypes.c_void_p * 1)(handle), 1, 0, b"none", message, 256
+        )
+        assert guard, message.value
+        try:
+            maps = Path("/proc/self/maps").read_text().splitlines()
+            (first, *_) = (line for line in maps if "biella guard" in line)
+            page = Page.from_address(int(first.partition("-")[0], 16))
+            assert (page.process, page.line_count) == (os.getpid(), 1)
+            page.armed = 1
+            yield page
+        finally:
+            library.bl_run_guard_close(guard)
+            serve.join(60)
+
+
+def test_safe_values_follow_the_live_ones_of_a_run_that_was_armed_again():
+    """Overdue once more before the guard has looked again: its numbers must be newer, again."""
+    card = contract.bl_run_guard_report_card()
+    end = UdpEnd()
+    handle, why = open_udp(end, 1, 1)
+    assert handle, why
+    with (
+        contextlib.closing(end),
+        Device(handle, 1, 1) as device,
+        guarding(handle, card) as page,
+    ):
+        device.take(0)
+        device.give(5.0)
+        newest = parse(end.frames()[-1])
+        for _ in range(3):
+            page.due = 1  # since the computer was switched on
+            while not (frame := parse(end.frames()[-1])).flags & SAFE_FLAG:
+                pass
+            assert 1 <= frame.sequence - newest.sequence < 2**31
+            page.due = page.tripped = page.line_tripped = 0  # bl_run_guard_rearm
+            device.give(5.0)
+            newest = parse(end.frames()[-1])
+    assert card.outcome == contract.BL_GUARD_ENDED and card.trips == 3
+
+
+def test_safe_values_do_not_wait_for_a_read_of_a_serial_line(tmp_path):
+    """The kernel may let a read wait that must not block; here the descriptor is one that does."""
+    card = contract.bl_run_guard_report_card()
+    end = SerialEnd(tmp_path)
+    handle, why = open_serial(end, 1, 1)
+    assert handle, why
+    terminal = os.ttyname(end.slave)
+    ports = [int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) != end.slave]
+    with (
+        contextlib.closing(end),
+        Device(handle, 1, 1) as device,
+        guarding(handle, card) as page,
+    ):
+        device.take(0)
+        device.give(5.0)
+        assert not parse(end.frames()[-1]).flags & SAFE_FLAG
+        for port in ports:
+            with contextlib.suppress(OSError):
+                if os.ttyname(port) == terminal:
+                    os.set_blocking(port, True)
+        page.due = 1
+        for _ in range(3):
+            assert parse(end.frames()[-1]).flags & SAFE_FLAG
+    assert card.trips == 1
+
+
 def test_a_command_is_guarded_as_a_whole(board):
     guard = [sys.executable, "-m", "biella", "guard", "--"]
     process = start(board, "", *guard)
@@ -115,6 +220,73 @@ def test_a_command_is_guarded_as_a_whole(board):
     _, errors = process.communicate(timeout=60)
     assert board.is_safe and "died during a real-time run" in errors
     assert process.returncode == 128 + signal.SIGKILL
+
+
+RUN = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+from udp_rig import bind, build
+from biella import run_realtime
+run = run_realtime(build(), bind=bind(int(sys.argv[2])))
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_command_may_have_several_runs_at_a_time(board):
+    """Of processes that it starts: each has its own channel, and dies alone."""
+    other = Board()
+    guard = [sys.executable, "-m", "biella", "guard", "--", "sh", "-c"]
+    here, ports = str(Path(__file__).parent), [str(b.port) for b in (board, other)]
+    both = f'"$0" "$@" {ports[0]} & "$0" "$@" {ports[1]} & wait'
+    process = subprocess.Popen(
+        [*guard, both, sys.executable, "-c", RUN, here],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        wait_until(lambda: all(b.last == pytest.approx(LIVE) for b in (board, other)))
+        os.kill(pids[0], signal.SIGKILL)
+        wait_until(lambda: board.is_safe or other.is_safe)
+        live = other if board.is_safe else board
+        count = len(live.seen)
+        wait_until(lambda: len(live.seen) > count + 50)
+        assert all(value == pytest.approx(LIVE) for _, value, _ in live.seen[count:])
+        os.kill(pids[1], signal.SIGKILL)
+        wait_until(lambda: board.is_safe and other.is_safe)
+        _, errors = process.communicate(timeout=60)
+        assert errors.count("died during a real-time run") == 2
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+        other.close()
+
+
+def test_a_command_whose_descriptors_are_not_inherited_has_other_guards(board):
+    """As through subprocess: the number is that of another file, or of none."""
+    text = f"""
+import os, subprocess, sys
+null = os.open(os.devnull, os.O_RDONLY)
+os.dup2(null, int(os.environ["BIELLA_GUARD"].partition(":")[0]), inheritable=False)
+subprocess.run([sys.executable, "-c", {RUN!r}, *sys.argv[1:]], timeout=300)
+"""
+    command = [sys.executable, "-c", text, str(Path(__file__).parent), str(board.port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "biella", "guard", "--", *command],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        run = int(process.stdout.readline())
+        wait_until(lambda: board.last == pytest.approx(LIVE))
+        os.kill(run, signal.SIGKILL)
+        wait_until(lambda: board.is_safe)
+        _, errors = process.communicate(timeout=60)
+        assert "died during a real-time run" in errors
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
 
 
 def test_a_command_keeps_its_exit_code(capfd):

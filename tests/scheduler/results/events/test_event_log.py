@@ -32,6 +32,19 @@ def test_what_is_beyond_the_limit_is_counted():
     assert found.of("a").total == 1
 
 
+def test_the_newest_events_are_read_while_more_come():
+    log = EventLog(SOURCES)
+    assert log.read_newest(0, 5) == (0, [])
+    log.append(make_events(0, 1, 1))
+    end, events = log.read_newest(0, 2)
+    assert end == 3 and [(event.time, event.source) for event in events] == [(1, "b"), (2, "b")]
+    log.append(make_events(0))
+    end, events = log.read_newest(3, 5)
+    assert end == 4 and [event.kind for event in events] == ["switch"]
+    assert log.read_newest(4, 5) == (4, [])
+    assert log.read_newest(9, 5) == (4, [])
+
+
 def test_events_that_the_engine_could_not_log_count_too():
     log = EventLog(SOURCES)
     log.append(make_events(0))

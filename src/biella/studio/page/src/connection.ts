@@ -1,5 +1,6 @@
-// The WebSocket: requests with answers, events, and reconnection with growing waits.
+// The WebSocket, or the port of a notebook: requests with answers, events, and reconnection with growing waits.
 
+import { KeyedSession } from "./access/key";
 import { type Answer, type BinaryMessage, decode, PROTOCOL, type ServerEvent } from "./protocol";
 
 export type Link =
@@ -18,6 +19,8 @@ export interface Handlers {
 export interface AbstractConnection {
   open(): void;
   request(name: string, fields?: Record<string, unknown>): Promise<Answer>;
+  /** Show that this page has the key of the server; null forgets it. */
+  unlock?(key: Uint8Array | null): Promise<void>;
 }
 
 interface Waiting {
@@ -30,18 +33,33 @@ const LONGEST_WAIT = 8000;
 // Code of a close for a policy: wrong token, wrong origin. Trying again would not help.
 const REFUSED = 1008;
 
+/** What a connection needs of a WebSocket. */
+export interface Socket {
+  readonly readyState: number;
+  binaryType: BinaryType;
+  onopen: ((event: Event) => void) | null;
+  onmessage: ((event: MessageEvent) => void) | null;
+  onclose: ((event: CloseEvent) => void) | null;
+  send(text: string): void;
+  close(): void;
+}
+
 export class Connection implements AbstractConnection {
-  #socket: WebSocket | null = null;
+  #socket: Socket | null = null;
   #waiting = new Map<number, Waiting>();
   #id = 0;
   #wait = FIRST_WAIT;
   #timer = 0;
-  readonly #url: string;
+  readonly #make: () => Socket;
+  /** Stays here: after the connection was lost, the next one is unlocked with it. */
+  #key: Uint8Array | null = null;
+  #keyed: KeyedSession | null = null;
+  #locked = new Set<string>();
   readonly #token: string;
   readonly #handlers: Handlers;
 
-  constructor(url: string, token: string, handlers: Handlers) {
-    this.#url = url;
+  constructor(make: () => Socket, token: string, handlers: Handlers) {
+    this.#make = make;
     this.#token = token;
     this.#handlers = handlers;
   }
@@ -49,14 +67,17 @@ export class Connection implements AbstractConnection {
   open(): void {
     clearTimeout(this.#timer);
     this.#socket?.close();
+    this.#keyed = null;
     this.#handlers.link({ state: "connecting" });
-    const socket = new WebSocket(this.#url);
+    const socket = this.#make();
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     socket.onopen = () => {
       this.request("hello", { token: this.#token, protocol: PROTOCOL }).then(
-        () => {
+        (hello) => {
           this.#wait = FIRST_WAIT;
+          this.#locked = new Set(hello.locked as string[] | undefined);
+          if (this.#key) this.unlock(this.#key).catch(() => {});
           this.#handlers.link({ state: "open" });
         },
         (error: Error) => {
@@ -78,6 +99,26 @@ export class Connection implements AbstractConnection {
 
   /** Send a request; the answer, or an error with the server's text. */
   request(name: string, fields: Record<string, unknown> = {}): Promise<Answer> {
+    if (this.#keyed && this.#locked.has(name)) {
+      return this.#send("keyed", { ...this.#keyed.seal({ do: name, ...fields }) });
+    }
+    return this.#send(name, fields);
+  }
+
+  async unlock(key: Uint8Array | null): Promise<void> {
+    this.#key = this.#keyed = null;
+    if (!key) {
+      this.open(); // the server forgets the proof with the connection
+      return;
+    }
+    const socket = this.#socket;
+    const keyed = await KeyedSession.open(key, (name, fields) => this.#send(name, fields));
+    if (this.#socket !== socket) throw new Error("the connection was lost");
+    this.#key = key;
+    this.#keyed = keyed;
+  }
+
+  #send(name: string, fields: Record<string, unknown>): Promise<Answer> {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("not connected"));
     const id = ++this.#id;

@@ -16,6 +16,10 @@ export interface Recorded {
   columns: string[][];
   /** Of each mechanism: 7 blocks for each body, the values of the first row of each bin. */
   poses: string[][];
+  /** Of each mechanism: a block for each value of its efforts. */
+  efforts: string[][];
+  /** Of each mechanism: the files of its meshes, as [format, bytes in base64]. */
+  meshes: [number, string][][];
   newest: (number | string)[];
   last: number;
 }
@@ -89,6 +93,8 @@ export class Recording implements AbstractConnection {
       this.#scopes.delete(scope);
     } else if (name === "watch") {
       this.#handlers.binary({ kind: "latest", time: this.#run.last, values: Float64Array.from(this.#run.newest, Number) });
+    } else if (name === "mesh") {
+      this.#sendMesh(String(fields.mechanism), Number(fields.number));
     } else if (name === "poses" && fields.t !== undefined) {
       await this.#pose(String(fields.mechanism), times, Number(fields.t));
     }
@@ -118,9 +124,25 @@ export class Recording implements AbstractConnection {
     const blocks = this.#run.poses[mechanism];
     if (!blocks) throw new Error(`there is no mechanism ${path}`);
     const row = Math.min(lowerBound(times, t), times.length - 1);
+    const time = times[row] ?? t;
+    this.#handlers.binary({ kind: "poses", mechanism, time, values: await this.#read(blocks, row) });
+    const efforts = this.#run.efforts[mechanism] ?? [];
+    if (efforts.length) this.#handlers.binary({ kind: "efforts", mechanism, time, values: await this.#read(efforts, row) });
+  }
+
+  async #read(blocks: string[], row: number): Promise<Float64Array> {
     const values = new Float64Array(blocks.length);
     for (const [k, block] of blocks.entries()) values[k] = (await this.#unpack(block))[row] ?? NaN;
-    this.#handlers.binary({ kind: "poses", mechanism, time: times[row] ?? t, values });
+    return values;
+  }
+
+  #sendMesh(path: string, number: number): void {
+    const list = this.#run.events.find((event) => event.event === "mechanisms")?.list ?? [];
+    const mechanism = list.findIndex((item) => item.path === path);
+    const [format, packed] = this.#run.meshes[mechanism]?.[number] ?? [0, ""];
+    if (!format) throw new Error(`there is no mesh ${number}`);
+    const content = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0)).buffer;
+    this.#handlers.binary({ kind: "mesh", mechanism, number, format, content });
   }
 
   #unpack(block: string): Promise<Float64Array> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HISTORY, type Samples, SINGLE } from "../src/protocol";
-import { BinBuffer, extremes, lowerBound } from "../src/scope/buffer";
+import { beginSamples, BinBuffer, extremes, lowerBound } from "../src/scope/buffer";
 
 function bins(rows: number[][], flags = 0): Samples {
   const columns = rows[0]?.length ?? 3;
@@ -63,4 +63,20 @@ test("a peak within one bin counts; what is no number does not", () => {
   const high = Float64Array.of(NaN, 0, 11, 0);
   assert.deepEqual(extremes(low, high, 0, 4), [-7, 11]);
   assert.equal(extremes(low, high, 0, 1), null);
+});
+
+test("a spectrum begins after bins of several samples, gaps and what is too old", () => {
+  const buffer = new BinBuffer(1 << 15);
+  const sample = (t: number) => [t, 5, 5];
+  buffer.take(bins([[0, 1, 2], [4, 1, 1], sample(5), sample(6), [7, 1, 2], sample(8), sample(9), sample(10)]));
+  assert.equal(buffer.times[beginSamples(buffer, 0, 8, 1)], 8);
+  assert.equal(beginSamples(buffer, 0, 4, 1), 1); // constant over several samples is as good as one
+  assert.equal(beginSamples(buffer, 2, 4, 1), 2);
+  assert.equal(beginSamples(buffer, 0, 1, 1), 1);
+  assert.equal(beginSamples(buffer, 0, 0, 1), 0);
+  buffer.take(bins([[20, 5, 5], [21, 5, 5]]));
+  assert.equal(buffer.times[beginSamples(buffer, 0, 10, 1)], 20);
+  const long = new BinBuffer(1 << 15);
+  long.take(bins(Array.from({ length: 20000 }, (_, k) => sample(k))));
+  assert.equal(beginSamples(long, 0, 20000, 1), 20000 - 16384);
 });

@@ -30,3 +30,14 @@ test("a message of another length than its head gives is none", () => {
   assert.equal(decode(new ArrayBuffer(8)), null);
   assert.equal(decode(message([9, 0, 0, 0, 0, 0], [])), null);
 });
+
+test("efforts come after their time, and a mesh is as many bytes as its head says", () => {
+  const efforts = decode(message([4, 2, 1, 2, 0, 0], [0.5, 7, 8]))!;
+  assert.ok(efforts.kind === "efforts" && efforts.mechanism === 2 && efforts.time === 0.5);
+  assert.deepEqual([...efforts.values], [7, 8]);
+  const whole = message([5, 1, 3, 5, 2, 0], [1]);
+  const mesh = decode(whole.slice(0, 29))!;
+  assert.ok(mesh.kind === "mesh" && mesh.mechanism === 1 && mesh.number === 3 && mesh.format === 2);
+  assert.equal(mesh.content.byteLength, 5);
+  assert.equal(decode(whole), null);
+});

@@ -35,6 +35,7 @@ test("it answers as the server does", async () => {
     events: [{ event: "signals", list: [signal] }, { event: "mechanisms", list: [{ path: "m" }] }],
     bins: 4, every: 1, times: pack([0, 1, 2, 3]), columns: [[pack([1, 5, -5, 2])]],
     poses: [["a", "b"].map((_, k) => pack([k, k + 1, k + 2, k + 3]))], newest: [2], last: 3,
+    efforts: [[pack([9, 8, 7, 6])]], meshes: [[[1, btoa("solid")]]],
   } as unknown as Recorded; // prettier-ignore
   const own = new Recording(run, {
     link: (link) => links.push(link),
@@ -48,12 +49,19 @@ test("it answers as the server does", async () => {
   await own.request("window", { scope: 1, t0: 0, t1: 3, bins: 2 });
   await own.request("poses", { mechanism: "m", t: 1.5 });
   await own.request("watch", { on: true });
-  const [all, window, pose, latest] = seen as [Samples, Samples, BinaryMessage, BinaryMessage];
+  await own.request("mesh", { mechanism: "m", number: 0 });
+  await assert.rejects(own.request("mesh", { mechanism: "m", number: 1 }), /no mesh 1/);
+  const [all, window, pose, efforts, latest, mesh] = seen as [Samples, Samples, ...BinaryMessage[]];
   assert.deepEqual([...all.values], [0, 1, 1, 1, 5, 5, 2, -5, -5, 3, 2, 2]);
   assert.equal(all.flags, 5);
   assert.deepEqual([...window.values], [0, 1, 5, 2, -5, 2]);
   assert.equal(window.flags, 2);
-  assert.ok(pose.kind === "poses" && pose.time === 2);
+  assert.ok(pose?.kind === "poses" && pose.time === 2);
   assert.deepEqual([...pose.values], [2, 3]);
+  assert.ok(efforts?.kind === "efforts" && efforts.time === 2);
+  assert.deepEqual([...efforts.values], [7]);
+  assert.ok(mesh?.kind === "mesh" && mesh.format === 1);
+  assert.equal(new TextDecoder().decode(mesh.content), "solid");
+  assert.ok(latest?.kind === "latest");
   assert.deepEqual([...latest.values], [2]);
 });

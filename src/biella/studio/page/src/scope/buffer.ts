@@ -110,3 +110,22 @@ export function extremes(
   }
   return Number.isFinite(least) && Number.isFinite(most) ? [least, most] : null;
 }
+
+/** Samples of a spectrum at most. */
+const MOST_SAMPLES = 16384;
+
+/**
+ * The first of the newest bins before `end` that are one sample each, evenly spaced. A spectrum of
+ * coarser bins would have lines that are not in the signal.
+ */
+export function beginSamples(bins: BinBuffer, from: number, end: number, interval: number): number {
+  const { times, signals } = bins;
+  const columns = Array.from({ length: signals }, (_, n) => [bins.low(n), bins.high(n)] as const);
+  const isSample = (k: number) => columns.every(([low, high]) => !(low[k]! < high[k]!));
+  let begin = end;
+  while (begin > Math.max(from, end - MOST_SAMPLES) && isSample(begin - 1)) {
+    if (begin < end && times[begin]! - times[begin - 1]! > 1.5 * interval) break;
+    begin -= 1;
+  }
+  return begin;
+}

@@ -6,6 +6,7 @@ import type { Band } from "./lanes";
 import type { Painter } from "./plot";
 
 export const LANE = 20;
+const MOST_LINES = 30;
 
 export interface Lane {
   label: string;
@@ -51,14 +52,23 @@ export function paintLanes(painter: Painter, lanes: Lane[]): void {
 export function paintEvents(painter: Painter, events: LocatedEvent[], from: number, to: number): void {
   const { ctx, ratio, top } = painter;
   ctx.fillStyle = painter.soft;
+  // Marks closer than a pixel are one: a block that chatters has thousands.
+  const taken = new Set<number>();
   for (const event of events) {
     if (event.time < from || event.time > to) continue;
     const x = painter.xAt(event.time);
+    taken.add(Math.round(x / ratio));
+  }
+  // Lines across the plot would hide the curves if there were many.
+  const hasLines = taken.size <= MOST_LINES;
+  for (const place of taken) {
+    const x = place * ratio;
     ctx.beginPath();
     ctx.moveTo(x - 4 * ratio, top);
     ctx.lineTo(x + 4 * ratio, top);
     ctx.lineTo(x, top + 7 * ratio);
     ctx.fill();
+    if (!hasLines) continue;
     ctx.globalAlpha = 0.35;
     ctx.fillRect(x - ratio / 2, top, ratio, painter.height);
     ctx.globalAlpha = 1;
@@ -87,6 +97,19 @@ export function paintCursors(painter: Painter, cursors: [number, number]): void 
     ctx.fillText("AB"[n]!, x, top + size / 2 + ratio / 2);
     ctx.textAlign = "left";
   });
+}
+
+/** The recorded moment that the whole page shows. */
+export function paintMoment(painter: Painter, time: number): void {
+  const { ctx, ratio, top, height } = painter;
+  const x = painter.xAt(time);
+  ctx.fillStyle = painter.mark;
+  ctx.fillRect(x - ratio, top, 2 * ratio, height);
+  ctx.beginPath();
+  ctx.moveTo(x - 6 * ratio, top + height);
+  ctx.lineTo(x + 6 * ratio, top + height);
+  ctx.lineTo(x, top + height - 8 * ratio);
+  ctx.fill();
 }
 
 export function paintTrigger(painter: Painter, level: number, scale: string, color: string, at: number): void {

@@ -6,8 +6,11 @@ import { formatShort } from "../format";
 
 export interface Curve {
   key: string;
+  /** Its name in a picture. */
+  label: string;
   color: string;
-  dashed: boolean;
+  /** Dashes and gaps in CSS pixels; a solid line without. */
+  dash?: readonly number[];
   /** Axis on which it is drawn: a unit, or a name of ours. */
   scale: string;
   x: Float64Array;
@@ -33,8 +36,16 @@ export interface Picture {
   overlay?(painter: Painter): void;
 }
 
+/** What is painted on: a canvas, or what writes a drawing. */
+export type Drawing = Pick<
+  CanvasRenderingContext2D,
+  | "fillStyle" | "strokeStyle" | "lineWidth" | "lineJoin" | "globalAlpha" | "font" | "textAlign" | "textBaseline"
+  | "fillRect" | "beginPath" | "moveTo" | "lineTo" | "arc" | "rect" | "clip" | "fill" | "stroke"
+  | "setLineDash" | "fillText" | "measureText" | "save" | "restore"
+>; // prettier-ignore
+
 export interface Painter {
-  ctx: CanvasRenderingContext2D;
+  ctx: Drawing;
   /** Device pixels of a CSS pixel. */
   ratio: number;
   left: number;
@@ -44,6 +55,7 @@ export interface Painter {
   ink: string;
   soft: string;
   paper: string;
+  mark: string;
   xAt(x: number): number;
   yAt(y: number, scale: string): number;
 }
@@ -53,16 +65,104 @@ export interface PlotColors {
   soft: string;
   grid: string;
   paper: string;
+  mark: string;
 }
 
 const LINE = 1.5;
+const POINT = 2;
+/** More curves than these are drawn thinner: they are told apart better, and painted in half the time. */
+const MANY = 8;
+/** Of a device pixel: browsers paint lines up to this width many times faster than wider ones. */
+const THIN = 1;
 const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+
+/** A line of a width in device pixels, as thin ones side by side: a wide one takes ms for each curve. */
+function thicken(path: Path2D, width: number): Path2D {
+  const count = Math.ceil(width / THIN);
+  if (count < 2) return path;
+  const lines = new Path2D();
+  for (let k = 0; k < count; k += 1) {
+    lines.addPath(path, new DOMMatrix([1, 0, 0, 1, 0, (k / (count - 1) - 0.5) * (width - THIN)]));
+  }
+  return lines;
+}
+
+/** From values to places in a rectangle. */
+export interface Maps {
+  xAt(x: number): number;
+  yAt(y: number, scale: string): number;
+}
+
+export interface Rectangle {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+export function makeMaps(
+  { left, top, width, height }: Rectangle, [from, to]: [number, number], heights: (scale: string) => [number, number],
+): Maps {
+  const perX = width / (to - from || 1);
+  const lines = new Map<string, { low: number; per: number }>();
+  const yAt = (y: number, key: string): number => {
+    let line = lines.get(key);
+    if (!line) {
+      const [low, high] = heights(key);
+      lines.set(key, (line = { low, per: height / (high - low || 1) }));
+    }
+    // Canvas coordinates far outside lose precision and time.
+    return Math.min(Math.max(top + height - (y - line.low) * line.per, top - 1e4), top + 1e4 + height);
+  };
+  return { xAt: (x: number) => left + (x - from) * perX, yAt };
+}
+
+/** The range of a scale, with room for the bands below the curves; `height` in CSS pixels. */
+export function makeRoom(picture: Picture, scale: string, height: number): [number, number] {
+  const [low, high] = picture.scales.get(scale)?.range ?? [0, 1];
+  const room = height - picture.reserve;
+  if (picture.reserve <= 0 || room < 20) return [low, high];
+  return [low - ((high - low) * picture.reserve) / room, high];
+}
+
+/** Follow a curve through all its bins. */
+export function traceCurve(path: Pick<Path2D, "moveTo" | "lineTo">, curve: Curve, { xAt, yAt }: Maps): void {
+  const { x, low, high, steps } = curve;
+  let drawing = false;
+  let lastY = 0;
+  for (let k = 0; k < x.length; k += 1) {
+    const a = low[k]!;
+    const b = high[k]!;
+    if (a !== a || b !== b) {
+      drawing = false;
+      continue;
+    }
+    const px = xAt(x[k]!);
+    let first = yAt(a, curve.scale);
+    let second = first;
+    if (a !== b) {
+      second = yAt(b, curve.scale);
+      // Enter a bin at the end that is nearer to where the curve is.
+      if (Math.abs(second - lastY) < Math.abs(first - lastY)) [first, second] = [second, first];
+    }
+    if (!drawing) path.moveTo(px, first);
+    else {
+      if (steps) path.lineTo(px, lastY);
+      path.lineTo(px, first);
+    }
+    if (second !== first) path.lineTo(px, second);
+    // A sample between none is a point.
+    if (!drawing && !(low[k + 1]! <= high[k + 1]!)) path.lineTo(px + POINT, second);
+    drawing = true;
+    lastY = second;
+  }
+}
 
 export class Plot {
   #plot: uPlot | null = null;
   #structure = "";
   #picture: Picture = { curves: [], scales: new Map(), x: [0, 1], xLabel: "", reserve: 0 };
-  #colors: PlotColors = { ink: "#000", soft: "#666", grid: "#ddd", paper: "#fff" };
+  #colors: PlotColors = { ink: "#000", soft: "#666", grid: "#ddd", paper: "#fff", mark: "#e69f00" };
   #size = { width: 300, height: 150 };
   readonly #target: HTMLElement;
   readonly #onCursor: (x: number | null) => void;
@@ -85,6 +185,18 @@ export class Plot {
   }
 
   /** Width of the drawing area in CSS pixels. */
+  get picture(): Picture {
+    return this.#picture;
+  }
+
+  get colors(): PlotColors {
+    return this.#colors;
+  }
+
+  get size(): { width: number; height: number } {
+    return this.#size;
+  }
+
   get innerWidth(): number {
     return this.#plot?.over.clientWidth || this.#size.width;
   }
@@ -115,7 +227,7 @@ export class Plot {
   show(picture: Picture): void {
     this.#picture = picture;
     const structure = JSON.stringify([
-      picture.curves.map((curve) => [curve.key, curve.color, curve.scale, curve.dashed]),
+      picture.curves.map((curve) => [curve.key, curve.color, curve.scale, curve.dash]),
       [...picture.scales].map(([key, scale]) => [key, scale.label]),
       picture.xLabel,
     ]);
@@ -151,7 +263,7 @@ export class Plot {
     };
     const options: uPlot.Options = {
       ...this.#size,
-      padding: [8, 12, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: {
         drag: { x: true, y: false, setScale: false, dist: 6 },
@@ -208,9 +320,9 @@ export class Plot {
       options.series.push({
         scale: curve.scale,
         stroke: curve.color,
-        width: LINE,
+        width: THIN / devicePixelRatio,
         points: { show: false },
-        dash: curve.dashed ? [6, 3] : undefined,
+        dash: curve.dash ? [...curve.dash] : undefined,
         paths: (u) => this.#path(u, index),
       });
     });
@@ -225,12 +337,8 @@ export class Plot {
     return formatShort(Math.abs(value) < increment * 1e-6 ? 0 : value, digits);
   }
 
-  /** The range of a scale, with room for the bands below the curves. */
   #heights(key: string): [number, number] {
-    const [low, high] = this.#picture.scales.get(key)?.range ?? [0, 1];
-    const room = (this.#plot?.over.clientHeight || this.#size.height) - this.#picture.reserve;
-    if (this.#picture.reserve <= 0 || room < 20) return [low, high];
-    return [low - ((high - low) * this.#picture.reserve) / room, high];
+    return makeRoom(this.#picture, key, this.#plot?.over.clientHeight || this.#size.height);
   }
 
   #isAboveBands(key: string, value: number): boolean {
@@ -241,53 +349,14 @@ export class Plot {
   #path(u: uPlot, index: number): uPlot.Series.Paths | null {
     const curve = this.#picture.curves[index];
     if (!curve || curve.x.length === 0) return null;
-    const { xAt, yAt } = this.#maps(u);
-    const { x, low, high, steps } = curve;
     const path = new Path2D();
-    let drawing = false;
-    let lastY = 0;
-    for (let k = 0; k < x.length; k += 1) {
-      const a = low[k]!;
-      const b = high[k]!;
-      if (a !== a || b !== b) {
-        drawing = false;
-        continue;
-      }
-      const px = xAt(x[k]!);
-      let first = yAt(a, curve.scale);
-      let second = first;
-      if (a !== b) {
-        second = yAt(b, curve.scale);
-        // Enter a bin at the end that is nearer to where the curve is.
-        if (Math.abs(second - lastY) < Math.abs(first - lastY)) [first, second] = [second, first];
-      }
-      if (!drawing) path.moveTo(px, first);
-      else {
-        if (steps) path.lineTo(px, lastY);
-        path.lineTo(px, first);
-      }
-      if (second !== first) path.lineTo(px, second);
-      drawing = true;
-      lastY = second;
-    }
-    return { stroke: path, fill: null, clip: null, band: null, flags: 0 };
+    traceCurve(path, curve, this.#maps(u));
+    const line = this.#picture.curves.length > MANY ? 1 : LINE;
+    return { stroke: thicken(path, line * devicePixelRatio), fill: null, clip: null, band: null, flags: 0 };
   }
 
   #maps(u: uPlot) {
-    const { left, top, width, height } = u.bbox;
-    const [from, to] = this.#picture.x;
-    const perX = width / (to - from || 1);
-    const lines = new Map<string, { low: number; per: number }>();
-    const yAt = (y: number, key: string): number => {
-      let line = lines.get(key);
-      if (!line) {
-        const [low, high] = this.#heights(key);
-        lines.set(key, (line = { low, per: height / (high - low || 1) }));
-      }
-      // Canvas coordinates far outside lose precision and time.
-      return Math.min(Math.max(top + height - (y - line.low) * line.per, top - 1e4), top + 1e4 + height);
-    };
-    return { xAt: (x: number) => left + (x - from) * perX, yAt };
+    return makeMaps(u.bbox, this.#picture.x, (key) => this.#heights(key));
   }
 
   #overlay(u: uPlot): void {
@@ -298,9 +367,9 @@ export class Plot {
     u.ctx.beginPath();
     u.ctx.rect(left, top, width, height);
     u.ctx.clip();
-    const { ink, soft, paper } = this.#colors;
+    const { ink, soft, paper, mark } = this.#colors;
     overlay({
-      ctx: u.ctx, ratio: devicePixelRatio, left, top, width, height, ink, soft, paper, ...this.#maps(u),
+      ctx: u.ctx, ratio: devicePixelRatio, left, top, width, height, ink, soft, paper, mark, ...this.#maps(u),
     }); // prettier-ignore
     u.ctx.restore();
   }

@@ -2,11 +2,14 @@
 
 import type { AbstractConnection, Handlers, Link } from "../connection";
 import type {
-  Answer, Block, Diagram, Hello, JsonValue, LocatedEvent, Mechanism, Parameter, PoseFrame, Problem,
-  RunState, Samples, ServerEvent, Signal,
+  Answer, Block, Diagram, Editable, EffortFrame, FilePart, Hello, Journal, JsonValue, LocatedEvent, Mechanism,
+  MeshFile, Parameter, PoseFrame, Problem, Runs, RunState, Samples, ServerEvent, Signal, Timing,
 } from "../protocol"; // prettier-ignore
 
+import { MOMENT } from "../protocol";
+
 const MOST_EVENTS = 500;
+const MOST_MARKS = 2000;
 const NOTE_SECONDS = 6;
 
 const NO_RUN: RunState = {
@@ -25,10 +28,22 @@ class Session {
   parameters = $state.raw<Parameter[]>([]);
   inputs = $state.raw<Parameter[]>([]);
   mechanisms = $state.raw<Mechanism[]>([]);
+  journals = $state.raw<Journal[]>([]);
   problems = $state.raw<Problem[]>([]);
+  editable = $state.raw<Editable>({ reason: "", undo: "", blocks: {}, parameters: {}, diagrams: [] });
   events = $state.raw<LocatedEvent[]>([]);
   run = $state.raw<RunState>(NO_RUN);
-  /** Newest value of every element of every signal, ten times a second. */
+  timing = $state.raw<Timing | null>(null);
+  /** Located events of the run that goes on, the newest ones, and how many there were. */
+  marks = $state.raw<LocatedEvent[]>([]);
+  markTotal = $state(0);
+  /** What scopes mark. */
+  readonly marked = $derived([...this.events, ...this.marks]);
+  /** The runs of the session, or the files that are compared; null where there is but one. */
+  runs = $state.raw<Runs | null>(null);
+  /** Whether a recorded moment is shown in place of the newest values. */
+  showsMoment = $state(false);
+  /** Newest value of every element of every signal, ten times a second; or those of a moment. */
   latest = $state.raw<Float64Array>(new Float64Array(0));
   /** Values of parameters and inputs that were set, over those of `parameters`. */
   values = $state<Record<string, JsonValue>>({});
@@ -49,9 +64,14 @@ class Session {
 
   onSamples: (samples: Samples) => void = () => {};
   onPoses: (frame: PoseFrame) => void = () => {};
+  onEfforts: (frame: EffortFrame) => void = () => {};
+  onMesh: (file: MeshFile) => void = () => {};
+  onValues: (run: number, time: number, values: Float64Array) => void = () => {};
+  onFile: (part: FilePart) => void = () => {};
 
   #connection: AbstractConnection | null = null;
   #noteTimer = 0;
+  #markedRun = -1;
 
   connect(make: (handlers: Handlers) => AbstractConnection): void {
     this.#connection = make({
@@ -64,7 +84,12 @@ class Session {
       event: (event) => this.#take(event),
       binary: (message) => {
         if (message.kind === "samples") this.onSamples(message);
+        else if (message.kind === "file") this.onFile(message);
+        else if (message.kind === "latest" && message.run) this.onValues(message.run, message.time, message.values);
+        else if (message.kind === "mesh") this.onMesh(message);
+        else if (this.showsMoment && !((message.flags ?? 0) & MOMENT)) return;
         else if (message.kind === "poses") this.onPoses(message);
+        else if (message.kind === "efforts") this.onEfforts(message);
         else this.latest = message.values;
       },
     });
@@ -73,6 +98,15 @@ class Session {
 
   retryNow(): void {
     this.#connection?.open();
+  }
+
+  /** Whether the key of the server would let this page do more. */
+  readonly isLocked = $derived(this.isOpen && (this.hello?.locked?.length ?? 0) > 0);
+  readonly isKeyed = $derived(this.isOpen && (this.hello?.keyed ?? false));
+
+  /** Show that this page has the key; what is wrong with it is thrown. */
+  async unlock(key: Uint8Array | null): Promise<void> {
+    await this.#connection?.unlock?.(key);
   }
 
   can(name: string): boolean {
@@ -131,6 +165,9 @@ class Session {
       case "hello":
         this.hello = message;
         this.inputs = this.parameters = [];
+        this.marks = [];
+        this.markTotal = 0;
+        this.timing = null;
         this.events = []; // the server tells those so far with each connection
         document.title = `${message.name} – biella studio`;
         break;
@@ -151,12 +188,22 @@ class Session {
       case "mechanisms":
         this.mechanisms = message.list;
         break;
+      case "journals":
+        this.journals = message.list;
+        break;
       case "problems":
         this.problems = message.list;
         break;
+      case "editable":
+        this.editable = message;
+        break;
       case "state":
         // A new run begins: what was located in the one before is none of its events.
-        if (message.time < this.run.time && message.tick < this.run.tick) this.events = [];
+        // A branch has those of the run that it repeats.
+        if (message.time < this.run.time && message.tick < this.run.tick) {
+          const isBranch = (this.runs?.list.length ?? 0) > 1;
+          this.events = isBranch ? this.events.filter((event) => event.time <= message.time) : [];
+        }
         this.run = { ...NO_RUN, ...message };
         break;
       case "changed":
@@ -164,6 +211,21 @@ class Session {
         break;
       case "events":
         this.events = [...this.events, ...message.list].slice(-MOST_EVENTS);
+        break;
+      case "timing":
+        this.timing = message;
+        break;
+      case "marks":
+        if (message.run !== this.#markedRun) this.marks = [];
+        this.#markedRun = message.run;
+        this.markTotal = message.total;
+        this.marks = [...this.marks, ...message.list].slice(-MOST_MARKS);
+        break;
+      case "access":
+        if (this.hello) this.hello = { ...this.hello, can: message.can, locked: message.locked, keyed: message.keyed };
+        break;
+      case "runs":
+        this.runs = message;
         break;
       case "reload":
         this.say("The file was saved: loaded again.");

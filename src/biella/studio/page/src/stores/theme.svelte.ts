@@ -1,13 +1,10 @@
-// Light and dark, and the colors of curves in both: Okabe and Ito's palette, made lighter on dark
-// paper. Its yellow is used on dark paper only.
+// Light and dark, and the colors of curves in both.
 
+import { DARK, LIGHT } from "./palette";
 import { keep, recall } from "./storage";
 
 export type ThemeChoice = "auto" | "light" | "dark";
 const KEY = "biella-studio-theme";
-
-const LIGHT = ["#0072B2", "#D55E00", "#009E73", "#B8578F", "#C98500", "#2C9AD6", "#4D4D4D", "#7A4FBF"];
-const DARK = ["#5AB4F0", "#FF8A3D", "#2ED3A2", "#F09CCB", "#F0C94A", "#9AD8FF", "#D8DDE3", "#B49CFF"];
 
 // The colors that pictures of diagrams use, on dark paper.
 const ON_DARK: Record<string, string> = {
@@ -31,6 +28,11 @@ class Theme {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => {
       this.#system = event.matches;
     });
+  }
+
+  /** Follow what surrounds the page, which may differ from the system. */
+  follow(dark: boolean): void {
+    this.#system = dark;
   }
 
   toggle(): void {

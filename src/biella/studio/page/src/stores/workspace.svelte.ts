@@ -4,7 +4,7 @@ import { ScopeModel, type ScopeSettings } from "../scope/model.svelte";
 import { session } from "./session.svelte";
 import { keep, recall } from "./storage";
 
-export type Tab = "inspect" | "controls" | "messages";
+export type Tab = "inspect" | "controls" | "messages" | "runs";
 export type Pane = "diagram" | "scopes" | "mechanism" | "side";
 
 interface Range {
@@ -92,7 +92,7 @@ class Workspace {
   }
 
   removeScope(scope: ScopeModel): void {
-    session.send("unsubscribe", { scope: scope.id });
+    scope.unsubscribe();
     this.scopes = this.scopes.filter((other) => other.id !== scope.id);
     if (this.scopes.length === 0) this.addScope();
     this.active = Math.min(this.active, this.scopes.length - 1);
@@ -135,7 +135,8 @@ class Workspace {
       [...new Set(sources.map((path) => session.findSignal(path)))].filter((signal) => signal !== null);
     const shown = find(wires.filter((wire) => outputs.has(wire.target)).map((wire) => wire.source));
     const wired = find(wires.map((wire) => wire.source));
-    const all = shown.length ? shown : wired.length ? wired : session.signals.filter((signal) => signal.block);
+    const own = session.signals.filter((signal) => !signal.added && !/^realtime\./.test(signal.path));
+    const all = shown.length ? shown : wired.length ? wired : own.filter((signal) => signal.block || !session.diagram);
     const first = all.filter((signal) => signal.width <= 3);
     const groups = new Map<string, string[]>();
     for (const signal of first) {

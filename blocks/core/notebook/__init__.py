@@ -1,0 +1,1 @@
+"""What notebooks show, in parts: HTML, and small plots as SVG."""

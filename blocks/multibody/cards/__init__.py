@@ -1,0 +1,1 @@
+"""Card sets of NumDyn3D, read and written."""

@@ -1,0 +1,99 @@
+"""Derivatives that a driver card gives, compared with those of its position."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.formula._formula import Formula
+from ..analysis._jets import evaluate
+from ._expression import read_expression
+from ._file import Block, doubt
+
+if TYPE_CHECKING:
+    from ._read import _Reader
+
+_GIVEN = re.compile(r"psi(i?t|i?tt|i?q|i?qt)(?:\(\s*(\d+)\s*\))?$")
+TOLERANCE = 1e-6
+
+
+def check_driver(
+    reader: _Reader,
+    block: Block,
+    formula: Formula,
+    refer: Callable[[str], str],
+    constants: Mapping[str, float],
+    variables: Mapping[str, str],
+) -> None:
+    """Warn about derivatives that are not those of the position, and keys that are none.
+
+    Parameters
+    ----------
+    reader, block
+        That of the cards, and the block of the driver.
+    formula
+        Its position.
+    refer
+        Returns what stands for a variable in a formula.
+    constants, variables
+        Values by name, and the paths of coordinates in the position by their names in cards.
+    """
+    found: dict[tuple[str, str], Formula] = {}
+    places: dict[tuple[str, str], str] = {}
+    for key, entry in block.entries.items():
+        if key in ("position", "name"):
+            continue
+        match = _GIVEN.match(key.lower().replace("_", ""))
+        what = match.group(1).removeprefix("i") if match else ""
+        if match is None or ("q" in what) != (match.group(2) is not None):
+            doubt(entry.place, f"`{key}` is not a key of this card and is ignored.")
+            continue
+        with reader.placed(entry.place):
+            kind = (what, f"q{int(match.group(2))}" if "q" in what else "")
+            if kind in found:
+                reader.problems.add(entry.place, f"`{key}` is there already: {places[kind]}.")
+            elif kind[1]:
+                reader.find_quantity(kind[1])
+            found[kind] = read_expression(entry, refer)
+            places[kind] = entry.place
+    for what, label in (("t", "PSI_t"), ("tt", "PSI_tt")):
+        if not any(key[0] == what for key in found):
+            reader.problems.add(block.place, f"block {block.tag} has no `{label}`.")
+    if reader.problems.texts:
+        return
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        at = {path.strip("'"): float(random.uniform(0.1, 0.9)) for path in variables.values()}
+        at |= {"t": float(random.uniform(0.1, 0.9)), **constants}
+        for (what, name), given in found.items():
+            try:
+                expected = _differentiate(formula, at, what, variables.get(name, "").strip("'"))
+                value = evaluate(given.term, {key: (x, 0.0, 0.0) for key, x in at.items()})[0]
+            except (ArithmeticError, ValueError, KeyError):
+                continue
+            if abs(value - expected) > TOLERANCE * max(1.0, abs(expected)):
+                doubt(
+                    places[what, name],
+                    "this is not the derivative of `position`, which alone is used: at one point "
+                    f"it is {value:.6g} instead of {expected:.6g}.",
+                )
+                found[what, name] = formula
+                return
+
+
+def _differentiate(formula: Formula, at: Mapping[str, float], what: str, path: str) -> float:
+    """Return a derivative with respect to t, or to a coordinate, or to both."""
+
+    def along(*names: str) -> tuple[float, float, float]:
+        return evaluate(formula.term, {key: (x, float(key in names), 0.0) for key, x in at.items()})
+
+    if what in ("t", "tt"):
+        return along("t")[len(what)]
+    if not path:
+        return 0.0
+    if what == "q":
+        return along(path)[1]
+    return 0.5 * (along(path, "t")[2] - along(path)[2] - along("t")[2])

@@ -1,0 +1,1 @@
+"""Compliant contact between shapes on two bodies."""

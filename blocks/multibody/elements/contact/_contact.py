@@ -1,0 +1,279 @@
+"""Contact between two shapes, with a compliant law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..... import _contract as contract
+from .....errors import DiagramError
+from ....core._ports import Parameter, parameter
+from ...system._bodies import Marker
+from ...system._parts import Parts
+from ...system._reading import suggest_keywords
+from ...system._rotations import freeze
+from .._bushing import Bushing
+from .._element import Element, Output, energy, power
+from ..clearance._clearance import _NUMBERS, CompliantContact
+from ._shapes import Profile, Shape, is_shape
+
+if TYPE_CHECKING:
+    from ...equations._loads import LoadState
+    from ...plant._tables import Tables
+
+
+class Pair(NamedTuple):
+    """Two kinds of shape: their number in the kernel, and in how many places they touch."""
+
+    number: int
+    places: int
+
+
+PAIRS: dict[tuple[str, str], Pair] = {
+    ("sphere", "plane"): Pair(contract.TOUCH_SPHERE_PLANE, 1),
+    ("capsule", "plane"): Pair(contract.TOUCH_CAPSULE_PLANE, 2),
+    ("cylinder", "plane"): Pair(contract.TOUCH_CYLINDER_PLANE, 6),
+    ("sphere", "sphere"): Pair(contract.TOUCH_SPHERES, 1),
+    ("sphere", "capsule"): Pair(contract.TOUCH_SPHERE_CAPSULE, 1),
+    ("sphere", "cylinder"): Pair(contract.TOUCH_SPHERE_CYLINDER, 1),
+    ("capsule", "capsule"): Pair(contract.TOUCH_CAPSULES, 1),
+    ("sphere", "socket"): Pair(contract.TOUCH_SPHERE_SOCKET, 1),
+    ("sphere", "bore"): Pair(contract.TOUCH_SPHERE_BORE, 1),
+    ("cylinder", "bore"): Pair(contract.TOUCH_PIN_BORE, 8),
+    ("sphere", "hole"): Pair(contract.TOUCH_SPHERE_HOLE, 4),
+    ("sphere", "cam"): Pair(contract.TOUCH_SPHERE_CAM, 4),
+    ("cam", "plane"): Pair(contract.TOUCH_CAM_PLANE, 4),
+}
+SPATIAL = ("cylinder", "bore")
+"""Kinds that no planar system has."""
+
+WITH_PLAY = ("socket", "bore", "hole")
+"""Kinds that hold the other shape in them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapeContact(Element):
+    """Compliant contact between two shapes.
+
+    At each place where the shapes overlap by δ the normal force is that of the law, N(δ, δ̇) ≥ 0,
+    and friction μ N tanh(slip / slip_speed) opposes the slip. Both act at one point on both bodies.
+    """
+
+    name: str
+    first: Shape
+    second: Shape
+    law: CompliantContact
+
+    @property
+    def _swapped(self) -> bool:
+        return (self.first.kind, self.second.kind) not in PAIRS
+
+    @property
+    def _shapes(self) -> tuple[tuple[str, Shape], tuple[str, Shape]]:
+        """The two shapes in the order of the kernel, with the names of their numbers."""
+        both = ("first", self.first), ("second", self.second)
+        return (both[1], both[0]) if self._swapped else both
+
+    @property
+    def pair(self) -> Pair:
+        """Return what it is in the kernel."""
+        (_, a), (_, b) = self._shapes
+        return PAIRS[a.kind, b.kind]
+
+    @property
+    def _profile(self) -> Profile | None:
+        found = (shape for _, shape in self._shapes if isinstance(shape, Profile))
+        return next(found, None)
+
+    @property
+    def type_number(self) -> int:
+        """Return its index in ``elements/table.c``."""
+        return contract.MB_TOUCH if self.pair.places == 1 else contract.MB_TOUCHES
+
+    @property
+    def ends(self) -> tuple[Marker, Marker]:
+        """Return the two markers that it ties softly together."""
+        return self.first.marker, self.second.marker
+
+    @property
+    def is_contact(self) -> bool:
+        """Return True: impacts are over in a few steps."""
+        return True
+
+    @property
+    def play(self) -> float | None:
+        """Return the clearance in m of a joint with play."""
+        _, (_, outer) = self._shapes
+        if outer.kind not in WITH_PLAY:
+            return None
+        inner = dict(self._shapes[0][1].numbers())["radius"]
+        width = float(outer.table.min()) if isinstance(outer, Profile) else _radius(outer)
+        return width - inner if width > inner else None
+
+    def tie(self, depth: float) -> Bushing:
+        """Return the contact, linearized at a depth relative to its size, as a bushing."""
+        size = self.play or 0.01 * min(
+            (_radius(shape) for _, shape in self._shapes if shape.kind != "plane"), default=1.0
+        )
+        k = self.law.exponent * self.law.stiffness * (depth * size) ** (self.law.exponent - 1.0)
+        both = np.array([k, k, k, 0.0, 0.0, 0.0]) * min(self.pair.places, 2)
+        return Bushing(self.name, *self.ends, freeze(both), freeze(0.0 * both))
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield its parameters by path: ``name.first.radius``, ``name.stiffness`` …."""
+        for side, shape in self._shapes:
+            for what, value in shape.numbers():
+                doc = f"of the {shape.kind}"
+                yield parameter(f"{self.name}.{side}.{what}", value, unit="m", doc=doc)
+        for what in self.law.order:
+            unit, doc = _NUMBERS[what]
+            yield parameter(f"{self.name}.{what}", getattr(self.law, what), unit=unit, doc=doc)
+        if self._profile is not None:
+            yield parameter(f"{self.name}.profile", self._profile.data, hidden=True, tunable=False)
+
+    def outputs(self) -> Mapping[str, Output]:
+        """Return its available outputs, by name."""
+        found = dict(OUTPUTS)
+        kinds = {shape.kind for _, shape in self._shapes}
+        if kinds & {"bore", "hole", "cam"}:
+            found |= ANGLES
+        if kinds == {"cylinder", "bore"}:
+            found["tilt"] = Output(contract.TOUCH_SHOWN_TILT, "rad", "between the two axes")
+        if self.pair.places > 1:
+            for name, number, unit, doc in (
+                ("gaps", contract.TOUCH_SHOWN_GAPS, "m", "at each place"),
+                ("normal_forces", contract.TOUCH_SHOWN_NORMALS, "N", "at each place"),
+            ):
+                found[name] = Output(number, unit, doc, self.pair.places)
+        return found | {"power": power(), "energy": energy()}
+
+    def record(self, tables: Tables) -> list[int]:
+        """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
+        i, j = (tables.marker(shape.marker, shape.frame()) for shape in (self.first, self.second))
+        law = self.law.law + (self.pair.number << contract.TOUCH_PAIR_SHIFT)
+        law += self._swapped << contract.TOUCH_SWAP_SHIFT
+        law += (0 if self._profile is None else len(self._profile.table)) << (
+            contract.TOUCH_COUNT_SHIFT
+        )
+        numbers = [tables.next_contact() for _ in range(self.pair.places)]
+        place = tables.place(next(self.parameters()).name)
+        return [i, j, place, law, numbers[0]]
+
+    def push(self, at: LoadState, items: None) -> NoReturn:
+        """Refuse: the contact is known to the engine only."""
+        raise DiagramError(
+            f"`{self.name}` is a contact, which is computed only by the engine: simulate the "
+            f"system in time."
+        )
+
+
+def _radius(shape: Shape) -> float:
+    if isinstance(shape, Profile):
+        return float(shape.table.min())
+    return dict(shape.numbers())["radius"]
+
+
+OUTPUTS: dict[str, Output] = {
+    "gap": Output(
+        contract.TOUCH_SHOWN_GAP, "m", "the smallest between the surfaces; negative is penetration"
+    ),
+    "contact": Output(
+        contract.TOUCH_SHOWN_TOUCHES, None, "whether the surfaces touch", kind="boolean"
+    ),
+    "force": Output(contract.TOUCH_SHOWN_FORCE, "N", "on the first body, in world axes", 3),
+    "torque": Output(
+        contract.TOUCH_SHOWN_TORQUE, "N.m", "on the first body about its marker, in world axes", 3
+    ),
+    "normal_force": Output(contract.TOUCH_SHOWN_NORMAL, "N", "sum over all places"),
+    "friction_force": Output(
+        contract.TOUCH_SHOWN_FRICTION, "N", "on the first body, in world axes", 3
+    ),
+    "slip": Output(
+        contract.TOUCH_SHOWN_SLIP, "m/s", "speed of the surfaces where the gap is smallest"
+    ),
+    "point": Output(contract.TOUCH_SHOWN_POINT, "m", "where the gap is smallest, in world axes", 3),
+    "power_loss": Output(
+        contract.TOUCH_SHOWN_LOSS, "W", "what friction and damping turn into heat"
+    ),
+}
+"""Outputs of every contact, numbered by TOUCH_SHOWN_… in touch.c."""
+
+ANGLES: dict[str, Output] = {
+    "angle": Output(
+        contract.TOUCH_SHOWN_ANGLE, "rad", "of the smallest gap, about z of the hole or cam"
+    ),
+    "angle_on_pin": Output(
+        contract.TOUCH_SHOWN_ANGLE_ON_PIN, "rad", "of the smallest gap, about z of the other shape"
+    ),
+}
+"""Additional outputs of bores, holes and cams."""
+
+
+class ContactMethods(Parts):
+    """Adds contacts."""
+
+    @suggest_keywords
+    def contact(
+        self, name: str, first: Shape, second: Shape, *, law: CompliantContact
+    ) -> ShapeContact:
+        """Add contact between two shapes; see `ShapeContact`.
+
+        Parameters
+        ----------
+        name
+            Unique in the system.
+        first, second
+            Shapes on two bodies, in either order: `Sphere`, `Capsule` or `Cylinder` and `Plane`;
+            `Sphere` and `Sphere`, `Capsule` or `Cylinder`; two `Capsule`; `Sphere` in `Socket`,
+            `Bore` or `HoleProfile`; `Cylinder` in `Bore`; `Sphere` (roller) or `Plane` (face) and
+            `CamProfile`.
+        law
+            `HuntCrossley` or `LankaraniNikravesh`, for each place where they touch.
+        """
+        self._check_name(name)
+        for what, shape in (("first", first), ("second", second)):
+            if not is_shape(shape):
+                raise DiagramError(
+                    f"`{what}` of `{name}` is a shape, such as Sphere(marker, radius=0.01); "
+                    f"got {shape!r}."
+                )
+        self._check_ends(name, first.marker, second.marker)
+        if not isinstance(law, CompliantContact):
+            raise DiagramError(
+                f"`law` of `{name}` is a HuntCrossley or a LankaraniNikravesh, such as "
+                f"HuntCrossley(stiffness=1e9); got {law!r}."
+            )
+        _check_pair(name, first, second, self.planar)
+        return self._add(ShapeContact(name, first, second, law))
+
+
+def _check_pair(name: str, first: Shape, second: Shape, planar: bool) -> None:
+    kinds = first.kind, second.kind
+    pair = kinds if kinds in PAIRS else kinds[::-1]
+    if pair not in PAIRS:
+        partners = [b if a == kinds[0] else a for a, b in PAIRS if kinds[0] in (a, b)]
+        raise DiagramError(
+            f"`{name}`: contact of a {kinds[0]} and a {kinds[1]} is not available. A {kinds[0]} "
+            f"can touch: {', '.join(dict.fromkeys(partners))}."
+        )
+    spatial = [kind for kind in kinds if kind in SPATIAL]
+    if planar and spatial:
+        raise DiagramError(
+            f"`{name}`: a {spatial[0]} is for systems in space; in a plane use a Sphere (a disc), "
+            f"a Capsule, a Plane, a Socket (a round hole), a HoleProfile or a CamProfile."
+        )
+    inner, outer = (first, second) if pair == kinds else (second, first)
+    if outer.kind in WITH_PLAY:
+        _check_fit(name, inner, outer)
+
+
+def _check_fit(name: str, inner: Shape, outer: Shape) -> None:
+    width: Any = outer.table.max() if isinstance(outer, Profile) else _radius(outer)
+    if _radius(inner) >= width:
+        raise DiagramError(
+            f"`{name}`: the {inner.kind} of radius {_radius(inner):g} m does not fit in the "
+            f"{outer.kind} of radius {width:g} m."
+        )

@@ -1,0 +1,1 @@
+"""Formulas that read outputs of the same mechanism."""

@@ -1,0 +1,1 @@
+"""Blocks that evaluate a mechanism at a measured state, for controllers."""

@@ -1,0 +1,1 @@
+"""Tolerance studies: variables, Monte Carlo, worst case, root-sum-square, pictures."""

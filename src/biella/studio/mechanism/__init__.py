@@ -1,0 +1,1 @@
+"""What the studio shows beside the poses of a mechanism: forces, journals, meshes; and pushes."""

@@ -1,0 +1,1 @@
+"""The studio in notebooks: `show`, the widget, and the way of its messages."""

@@ -116,7 +116,7 @@ struct bl_device {
     atomic_int confirmed; /* and the device has echoed one of those, or a later one */
     uint32_t safe_from; /* sequence of the first of those */
     bl_safe_line *line; /* shared with the guard; NULL: there is none */
-    uint32_t openings; /* of its descriptor */
+    atomic_int openings; /* of its descriptor; read without acquiring the device */
 };
 
 /* device.c */

@@ -44,7 +44,7 @@ void bl_safe_line_publish(bl_device *d) {
     atomic_store_explicit(&line->current, next, memory_order_release);
     if (d->gone || descriptor != atomic_load_explicit(&line->descriptor, memory_order_relaxed)) d->openings++;
     atomic_store_explicit(&line->descriptor, d->gone ? -1 : descriptor, memory_order_relaxed);
-    atomic_store_explicit(&line->generation, d->openings, memory_order_release);
+    atomic_store_explicit(&line->generation, (unsigned)d->openings, memory_order_release);
 }
 
 void bl_safe_line_follow(bl_device *d) {

@@ -31,28 +31,29 @@ typedef struct {
     bl_pace *p;
     bl_watchdog *watchdog;   /* may be NULL */
     bool armed;              /* live values were sent: from then on stalls count */
-    int64_t suspended;       /* see bl_clock_suspended; when the run began or was armed again */
-    double factor;           /* see bl_pace; that of the present deadlines */
-    double period;           /* ns between deadlines; 0: there are none */
-    bool single;             /* the next tick is one that a paused run was asked for */
-    int stepped;             /* of the ticks that it was asked for, those made or void */
-    int64_t origin, number;  /* deadline `number` is that of the next tick: origin + number · period */
-    int64_t time;            /* when the tick began */
-    int64_t scripted;        /* time according to the script */
-    int64_t started;         /* ticks */
+    int openings; /* of all devices, when the watchdog was last woken to pass their descriptors to the guard */
+    int64_t suspended; /* see bl_clock_suspended; when the run began or was armed again */
+    double factor; /* see bl_pace; that of the present deadlines */
+    double period; /* ns between deadlines; 0: there are none */
+    bool single; /* the next tick is one that a paused run was asked for */
+    int stepped; /* of the ticks that it was asked for, those made or void */
+    int64_t origin, number; /* deadline `number` is that of the next tick: origin + number · period */
+    int64_t time; /* when the tick began */
+    int64_t scripted; /* time according to the script */
+    int64_t started; /* ticks */
     int64_t lateness, execution, in_a_row;
     int64_t replayed;
     int64_t next_state; /* first tick after which a state is saved again */
-    int64_t row_tick;        /* of the last row */
-    bl_device *pacer;        /* NULL, unless a device is the clock */
-    bool in_step;            /* whether the sequence of its last frame is known */
+    int64_t row_tick; /* of the last row */
+    bl_device *pacer; /* NULL, unless a device is the clock */
+    bool in_step; /* whether the sequence of its last frame is known */
     uint32_t sequence, life;
-    int64_t held;            /* ticks to run before the one that its newest frame belongs to */
+    int64_t held; /* ticks to run before the one that its newest frame belongs to */
     bl_entry kept[KEPT_ENTRIES]; /* entries of that frame */
     int64_t kept_count, kept_for; /* how many, and the tick; -1: none */
-    int32_t from;            /* origin of the present entries */
-    int64_t last_gap[3];     /* for each kind, the list index of the gap that may be extended; -1: none */
-    int64_t give_up;         /* when a canceled run no longer waits for the recorder; 0: not canceled yet */
+    int32_t from; /* origin of the present entries */
+    int64_t last_gap[3]; /* for each kind, the list index of the gap that may be extended; -1: none */
+    int64_t give_up; /* when a canceled run no longer waits for the recorder; 0: not canceled yet */
 } bl_run_context;
 
 static BL_FORMAT(3) void finish(bl_run_context *c, int32_t end, const char *format, ...) {
@@ -471,10 +472,27 @@ static void post_latest(const bl_run_context *c) {
     bl_mailbox_post(c->p->latest, c->p->frame);
 }
 
+/* Before the first live value leaves: the process may stop or hang between that value and the next report. */
+static void arm(bl_run_context *c) {
+    bl_run_guard_arm(c->p->guard, true);
+    c->armed = true;
+    report(c, read_clock(c));
+}
+
+/* The guard should have the descriptors before live values leave through them. */
+static void note_openings(bl_run_context *c) {
+    int openings = 0;
+    for (int32_t k = 0; c->p->guard && k < c->p->device_count; k++)
+        openings += atomic_load_explicit(&c->p->devices[k]->openings, memory_order_relaxed);
+    if (openings != c->openings) bl_watchdog_wake(c->watchdog);
+    c->openings = openings;
+}
+
 /* Live values leave only here, and not from a latched run: see watchdog.h. */
 static void give_to_devices(bl_run_context *c) {
     judge_values(c);
-    if (!c->armed) bl_run_guard_arm(c->p->guard, true);
+    note_openings(c);
+    if (!c->armed && c->p->device_count > 0) arm(c);
     for (int32_t k = 0; k < c->p->device_count && c->p->end == BL_END_NONE; k++) {
         bl_device *d = c->p->devices[k];
         if (!bl_device_acquire(d)) continue; /* by the watchdog */
@@ -486,7 +504,6 @@ static void give_to_devices(bl_run_context *c) {
         }
         bl_device_release(d);
     }
-    c->armed = c->armed || c->p->device_count > 0;
 }
 
 /* --- The run --- */

@@ -58,6 +58,10 @@ void bl_watchdog_report(bl_watchdog *w, int64_t due) {
     if (begins) bl_signals_wake(w->watcher);
 }
 
+void bl_watchdog_wake(bl_watchdog *w) {
+    if (w) bl_signals_wake(w->watcher);
+}
+
 void bl_watchdog_set_tick(bl_watchdog *w, int64_t tick) {
     if (w) atomic_store_explicit(&w->tick, tick, memory_order_relaxed);
 }
@@ -191,6 +195,7 @@ bool bl_watchdog_start(bl_pace *pace, bl_watchdog **started) {
 void bl_watchdog_stop(bl_watchdog *w) { (void)w; }
 void bl_watchdog_report(bl_watchdog *w, int64_t due) { (void)w, (void)due; }
 void bl_watchdog_attend(bl_watchdog *w, bool attends) { (void)w, (void)attends; }
+void bl_watchdog_wake(bl_watchdog *w) { (void)w; }
 void bl_watchdog_set_tick(bl_watchdog *w, int64_t tick) { (void)w, (void)tick; }
 
 #endif

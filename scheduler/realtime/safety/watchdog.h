@@ -29,6 +29,8 @@ void bl_watchdog_stop(bl_watchdog *w);
 void bl_watchdog_report(bl_watchdog *w, int64_t due);
 /* The real-time thread sends safe values itself (true); or it is about to send live values again. */
 void bl_watchdog_attend(bl_watchdog *w, bool attends);
+/* Lets the watchdog look now: a device was opened, whose descriptor the guard needs. */
+void bl_watchdog_wake(bl_watchdog *w);
 /* Tick whose number safe values of the watchdog follow. */
 void bl_watchdog_set_tick(bl_watchdog *w, int64_t tick);
 

@@ -62,7 +62,12 @@ def keyed_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Key
 
 
 def start(
-    board: Board, options: str, *before: str, prelude: str = "", key: str = ""
+    board: Board,
+    options: str,
+    *before: str,
+    prelude: str = "",
+    key: str = "",
+    rig: str = "build()",
 ) -> subprocess.Popen[str]:
     """A process with a run; it has begun when this returns."""
     text = f"""
@@ -70,7 +75,7 @@ def start(
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from udp_rig import bind, build
         from biella import run_realtime
-        run = run_realtime(build(), bind=bind({board.port}, {key!r}){options})
+        run = run_realtime({rig}, bind=bind({board.port}, {key!r}){options})
         print(os.getpid(), flush=True)
         time.sleep(60)
     """
@@ -109,6 +114,21 @@ def test_a_stopped_run_is_made_safe_and_latched_when_it_continues(board):
         count = len(board.seen)
         wait_until(lambda: len(board.seen) > count + 50)
         assert all(flags & 2 for _, _, flags in board.seen[count:])
+    finally:
+        process.kill()
+        process.communicate(timeout=300)
+
+
+def test_a_run_that_stops_after_its_first_live_value_is_made_safe(board):
+    """The guard knows a limit before the first live value leaves."""
+    process = start(
+        board,
+        ", guard=True, watchdog=0.2, max_stall=0",
+        rig="build(after=lambda: os.kill(os.getpid(), 19))",  # SIGSTOP
+    )
+    try:
+        wait_until(lambda: board.is_safe)
+        assert [value for _, value, _ in board.seen if value != SAFE] == [pytest.approx(LIVE)]
     finally:
         process.kill()
         process.communicate(timeout=300)

@@ -100,6 +100,18 @@ def test_a_tick_that_does_not_return_is_latched_until_it_is_armed_again(board, c
     assert "is latched at t = " in caplog.text
 
 
+def test_a_run_that_hangs_after_its_first_live_value_is_latched(board):
+    gate = threading.Event()
+    build_hanging = build(after=gate.wait)
+    with run_realtime(build_hanging, bind=bind(board.port), watchdog=0.1, max_stall=0.0) as run:
+        try:
+            wait_until(lambda: board.is_safe)
+            assert "no progress at tick 0" in run.latched
+            assert run.tick == 0
+        finally:
+            gate.set()
+
+
 def test_a_trip_may_end_the_run(board):
     gate = threading.Event()
     run = run_realtime(build(gate), bind=bind(board.port), max_stall=0.05, on_trip="stop")

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,28 @@ class Hanging(PythonBlock):
         return u
 
 
-def build(gate: threading.Event | None = None, step: float = 1e-3) -> Diagram:
-    """The actuator gets 5, within a millionth."""
+class After(PythonBlock):
+    """Calls `action` in its update of the first tick, which follows the first live value."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        super().__init__(inputs=[Port("u")], outputs=[Port("y")], state=[0.0], period=1e-3)
+        self.action = action
+
+    def output(self, t: float, x: Any, u: Any) -> Any:
+        return x[0]
+
+    def update(self, t: float, x: Any, u: Any) -> Any:
+        if t == 0.0:
+            self.action()
+        return [u]
+
+
+def build(
+    gate: threading.Event | None = None,
+    step: float = 1e-3,
+    after: Callable[[], object] | None = None,
+) -> Diagram:
+    """The actuator gets 5, within a millionth; `after` is called when it has had the first."""
     d = Diagram("rig", step=step)
     last: Any = d.add(Sine(frequency=1e-9, phase=math.pi / 2, amplitude=LIVE), name="source")
     if gate is not None:
@@ -123,6 +144,8 @@ def build(gate: threading.Event | None = None, step: float = 1e-3) -> Diagram:
         last = block
     amplifier = d.add(Gain(1.0), name="amplifier")
     d.connect(last, amplifier)
+    if after is not None:
+        d.connect(last, d.add(After(after), name="after"))
     return d
 
 

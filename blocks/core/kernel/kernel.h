@@ -167,6 +167,8 @@ int64_t bl_event_limit(const bl_block *b);
 void bl_request_event(const bl_block *b, int32_t crossing);
 /* The instants of blocks are asked for again: one that was known before has changed. */
 void bl_forget_instants(const bl_block *b);
+/* Whether the solver of the diagram chooses its steps by a tolerance. */
+int bl_has_adaptive_steps(const bl_block *b);
 /* Counts a tick of the block in which a discontinuity was not located. */
 void bl_note_unlocated(const bl_block *b);
 enum { BL_NOTED_EVENTS = 256 };

@@ -621,6 +621,27 @@ static void diagnose_paradoxes(bl_block *b, const mb_view *m) {
     }
 }
 
+/* Compliant contacts in too few steps. */
+static void diagnose_brief(bl_block *b, const mb_view *m) {
+    if (bl_has_adaptive_steps(b) && !m->head[MB_INTERNAL]) return;
+    for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
+        const int32_t *force = mb_force_record(m, n), type = force[MB_FORCE_TYPE];
+        if (type != MB_CONTACT && type != MB_TOUCH && type != MB_TOUCHES) continue;
+        const double *contact = m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
+        if (!mb_is_brief(contact, b->dt)) continue;
+        char name[MB_NAME_SIZE];
+        force_name(m, n, name);
+        bl_log(b,
+               "steps are too coarse for `%s`: %.0f of its %.0f contacts lasted for at most 6 steps, the longest of "
+               "these for "
+               "%.2g s (until t = %.6g s). Their forces and restitution are wrong: take steps of up to %.1g s, "
+               "mode='internal' with more substeps, or a softer contact. ",
+               name, contact[MB_CONTACT_BRIEF], contact[MB_CONTACT_PARTED], contact[MB_CONTACT_BRIEF_LENGTH],
+               contact[MB_CONTACT_BRIEF_TIME], 0.1 * contact[MB_CONTACT_BRIEF_LENGTH]);
+        return; /* the others need shorter steps, too */
+    }
+}
+
 /* Angles whose turns are in doubt. */
 static void diagnose_turned(bl_block *b, const mb_view *m) {
     if (m->head[MB_MEASURES] == 0 || !(m->turned[MB_TURNED_OFF] > 0.0)) return;
@@ -703,6 +724,7 @@ static void diagnose_shared(bl_block *b, const mb_view *m) {
 
 void mb_diagnose_run(bl_block *b, mb_view *m) {
     diagnose_paradoxes(b, m);
+    diagnose_brief(b, m);
     diagnose_turned(b, m);
     mb_diagnose_angles(b, m);
     diagnose_jumps(b, m);

@@ -576,6 +576,7 @@ static int multibody_init(bl_block *b, double t) {
         if (element->start) element->start(&m, force, t);
     }
     mb_keep_elements(&m, t, q, v);
+    for (int32_t n = 0; n < m.head[MB_CONTACTS]; n++) mb_start_brief(m.contacts + n * MB_CONTACT_MEMORY);
     mb_start_thinned(&m, t);
     const int32_t outside = mb_rigid_start(&m, t, q, v);
     if (outside >= 0) return mb_fail_outside(b, &m, outside, t);

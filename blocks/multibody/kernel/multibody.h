@@ -299,7 +299,8 @@ enum {
 enum { MB_WEAR_COEFFICIENT, MB_WEAR_HARDNESS, MB_WEAR_LENGTH, MB_WEAR_NUMBERS };
 enum { MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
-   sliding distance, ∫ N |slip| dt, and how often friction was omitted. */
+   sliding distance, ∫ N |slip| dt, and how often friction was omitted; for compliant ones (of an element with several places: of the
+   element, at the first) how often it parted, and steps that were too few: see elements/contact/brief.c. */
 enum {
     MB_CONTACT_BEGAN,
     MB_CONTACT_MODE,
@@ -308,6 +309,13 @@ enum {
     MB_CONTACT_SLIDING,
     MB_CONTACT_SLIDING_WORK,
     MB_CONTACT_PARADOXES,
+    MB_CONTACT_STEPS,        /* of the present contact */
+    MB_CONTACT_FROM,         /* end of the last step without contact */
+    MB_CONTACT_UNTIL,        /* end of the last step with it */
+    MB_CONTACT_PARTED,       /* contacts that have ended */
+    MB_CONTACT_BRIEF,        /* those in too few steps */
+    MB_CONTACT_BRIEF_LENGTH, /* how long the longest of these lasted, in s */
+    MB_CONTACT_BRIEF_TIME,   /* and its end */
     MB_CONTACT_MEMORY
 };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* contact modes; slip along t, no slip, slip against t */
@@ -1033,6 +1041,12 @@ void mb_rigid_note(mb_view *m);
 /* Whether its surfaces slide with friction. */
 bool mb_has_sliding_friction(const mb_view *m, int32_t row);
 double mb_rigid_rounding(const mb_view *m);
+/* elements/contact/brief.c: memory of a contact; after each step, whether it touched in that step, which ended at t; whether
+   its contacts take too few steps. */
+void mb_start_brief(double *contact);
+void mb_count_contact(double *contact, bool touches, double t);
+bool mb_is_brief(const double *contact, double step);
+
 /* As mb_accelerations, with modes of contacts that fit. */
 int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v);
 /* Impacts, then the balance. */

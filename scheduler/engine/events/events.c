@@ -39,6 +39,8 @@ int64_t bl_event_limit(const bl_block *b) {
     return b->engine->locates && !b->engine->frozen ? b->engine->max_events : 0;
 }
 
+int bl_has_adaptive_steps(const bl_block *b) { return b->engine->relative_tolerance > 0.0; }
+
 void bl_note_unlocated(const bl_block *b) { bl_count_unlocated(b->engine, bl_time(b->engine), b->index); }
 
 void bl_request_event(const bl_block *b, int32_t crossing) {

@@ -185,6 +185,8 @@ static void contact_keep(mb_view *m, const int32_t *force, double t) {
     if (force[MB_FORCE_LAW] == MB_CONTACT_RIGID) return;
     mb_contact at;
     mb_contact_see(m, force, t, &at);
+    const bl_modes modes = mb_element_modes(m, force);
+    mb_count_contact(contact_memory(m, force), modes.mode ? modes.mode[CONTACT_MODE_TOUCHES] != 0.0 : at.gap < 0.0, t);
     double *began = &contact_memory(m, force)[MB_CONTACT_BEGAN];
     *began = at.gap >= 0.0 ? at.approach : fmax(*began, at.approach);
     if (mb_wear_sections(force) == 0) return;

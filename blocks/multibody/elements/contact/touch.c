@@ -322,10 +322,23 @@ static double touch_loss(mb_view *m, const int32_t *force, double t, const doubl
     return touch_state_loss(m, force, &s);
 }
 
+/* Whether any place touched in the step that ends. */
+static bool touch_any(const bl_modes *modes, const touch_state *s, int32_t count) {
+    bool any = false;
+    for (int32_t k = 0; k < count; k++)
+        any = any || (modes->mode ? modes->mode[TOUCH_PLACE_MODES * k + TOUCH_PLACE_TOUCHES] != 0.0
+                                  : s->place[k].at.gap < 0.0);
+    return any;
+}
+
 static void touch_keep(mb_view *m, const int32_t *force, double t) {
     touch_state s;
-    if (touch_law(force) != MB_CONTACT_LANKARANI_NIKRAVESH) return;
-    touch_see(m, force, t, &s);
+    const bl_modes modes = mb_element_modes(m, force);
+    const bool began = touch_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH;
+    if (began || !modes.mode) touch_see(m, force, t, &s);
+    mb_count_contact(m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY,
+                     touch_any(&modes, &s, touch_pair_of(force)->places), t);
+    if (!began) return;
     for (int32_t k = 0; k < s.count; k++) {
         double *began = touch_began(m, force, k);
         *began = s.place[k].at.gap >= 0.0 ? s.place[k].approach : fmax(*began, s.place[k].approach);

@@ -16,7 +16,7 @@ from ._file import Block, doubt
 if TYPE_CHECKING:
     from ._read import _Reader
 
-_GIVEN = re.compile(r"psi(i?t|i?tt|i?q|i?qt)(?:\(\s*(\d+)\s*\))?$")
+_GIVEN = re.compile(r"psi(i?t|i?tt|i?q|i?qt)(?:\(\s*([0-9]{1,9})\s*\))?$")
 TOLERANCE = 1e-6
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ....errors import DiagramError, name_list, suggest
 from ...core.formula._formula import Formula, Number, read_formula
-from ._file import Entry
+from ._file import Entry, is_whole
 
 FUNCTIONS = {
     **dict.fromkeys(("abs", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "exp", "log"), 1),
@@ -22,7 +22,8 @@ FUNCTIONS = {
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<mark>[-+*/^(),]))"
+    r"|(?P<mark>[-+*/^(),]))",
+    re.ASCII,
 )
 DEEPEST = 100
 """Levels of parentheses."""
@@ -136,7 +137,9 @@ class _Translator:
     def value(self) -> str:
         kind, token = self.take()
         if kind == "number":
-            return str(int(token)) if token.isdigit() else token.lower().replace("d", "e")
+            if is_whole(token):
+                return str(int(token))
+            return f"{token}." if token.isdigit() else token.lower().replace("d", "e")
         if token == "(":
             made = self.sum()
             self.expect(")")

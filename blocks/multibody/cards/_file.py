@@ -21,7 +21,8 @@ FORCE, START, SPRINGS = "Force.s3d", "Initial Configuration.s3d", "SPDamp.s3d"
 DRIVERS, SOLVER = "Driving Pos.s3d", "QRTol.s3d"
 
 _BLOCK = re.compile(r"(begin|end)\s*\(\s*([^)]*?)\s*\)$")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$", re.ASCII)
+_WHOLE = re.compile(r"[0-9]{1,9}")
 LONGEST = 10_000_000
 """Bytes of one card."""
 
@@ -92,8 +93,8 @@ class Block:
         entry = self.need(key)
         if entry is None:
             return None
-        if not re.fullmatch(r"[+-]?\d{1,9}", entry.value):
-            self.problems.add(entry.place, f"`{key}` is a whole number, got `{entry.value}`.")
+        if not is_whole(entry.value.removeprefix("-").removeprefix("+")):
+            self.problems.add(entry.place, f"`{key}` is a whole number, got `{entry.value[:60]}`.")
             return None
         return int(entry.value)
 
@@ -117,6 +118,11 @@ def read_numbers(entry: Entry, count: int, problems: Problems) -> list[float] | 
         problems.add(entry.place, f"`{entry.key}` is too large: `{entry.value}`.")
         return None
     return found
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a whole number without a sign, of a size that numbers parts."""
+    return _WHOLE.fullmatch(text) is not None
 
 
 def find_card(folder: Path, name: str) -> Path | None:
@@ -213,8 +219,8 @@ def read_blocks(path: Path, problems: Problems) -> dict[str, Block]:
             problems.add(place, f"`begin({tag})`: `end({current.tag})` is missing before it.")
         tag = tag if tag == "constants" else tag.lstrip("0") or tag
         current = Block(tag, place, problems)
-        if not tag.isdigit() and not (tag == "constants" and path.name == DRIVERS):
-            problems.add(place, f"the tag of a block is a whole number, got `{tag}`.")
+        if not is_whole(tag) and not (tag == "constants" and path.name == DRIVERS):
+            problems.add(place, f"the tag of a block is a whole number, got `{tag[:60]}`.")
         elif tag in blocks:
             problems.add(place, f"block {tag} is there already: see {blocks[tag].place}.")
         else:
@@ -271,7 +277,7 @@ def read_general(path: Path, problems: Problems) -> General | None:
             if first == "ID":
                 continue
             entry = Entry(first, second, place)
-            if not first.isdigit() or not second:
+            if not is_whole(first) or not second:
                 problems.add(place, f"a body is `number | name`, got `{line[:60]}`.")
             elif int(first) in names:
                 problems.add(place, f"body {first} is there already: {names[int(first)].place}.")
@@ -289,7 +295,7 @@ def read_general(path: Path, problems: Problems) -> General | None:
     process = keys.get("PP")
     if process is not None and process.value not in ("N", "Y"):
         problems.add(process.place, f"PP is N or Y, got `{process.value}`.")
-    if count is not None and sorted(names) != list(range(1, count + 1)):
+    if count is not None and (len(names) != count or sorted(names) != list(range(1, count + 1))):
         problems.add(
             keys.entries["NB"].place,
             f"NB is {count}, and the table names the bodies {name_list(map(str, sorted(names)))}.",

@@ -39,7 +39,7 @@ COORDINATES = ("x", "y", "z", "e0", "e1", "e2", "e3")
 LOOKS = 201
 """Times at which the motion of a mechanism that is fully driven is tried."""
 
-_QUANTITY = re.compile(r"(qpp|qp|q)(\d+)$")
+_QUANTITY = re.compile(r"(qpp|qp|q)([0-9]{1,9})$")
 _ZERO = Entry("", "0", "")
 
 
@@ -207,7 +207,7 @@ class _Reader:
         pairs = []
         for block in self.blocks[files.CONNECTION].values():
             ends = [block.get(key) for key in ("body1", "body2")]
-            if all(end is not None and end.value.isdigit() for end in ends):
+            if all(end is not None and files.is_whole(end.value) for end in ends):
                 pairs.append({int(end.value) for end in ends if end is not None})
         for _ in pairs:
             for pair in pairs:
@@ -327,7 +327,7 @@ class _Reader:
         most = 7 * len(self.names)
         if match is None:
             raise DiagramError(
-                f"there is no variable `{name}`: there are t, q1 … q{most} and qp1 … qp{most}."
+                f"there is no variable `{name[:60]}`: there are t, q1 … q{most} and qp1 … qp{most}."
             )
         kind, number = match.group(1), int(match.group(2))
         if kind == "qpp":

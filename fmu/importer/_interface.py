@@ -35,7 +35,7 @@ from ._variables import (
 
 _parsing = threading.Lock()  # libxml2 does not survive schemas being read by several threads
 _SHOWN_FINDINGS = 20
-_ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>\d+)\]\Z")
+_ELEMENT = re.compile(r"(?P<base>.*[^\]])\[(?P<index>[0-9]{1,9})\]\Z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ import contextlib
 import json
 import mmap
 import os
+import re
 import secrets
 import struct
 import tempfile
@@ -219,7 +220,7 @@ def find_pages() -> list[Path]:
 
 
 def _is_alive(pid: str) -> bool:
-    if not pid.isdigit():
+    if not re.fullmatch("[0-9]{1,9}", pid):
         return False
     if os.name != "posix":
         return True

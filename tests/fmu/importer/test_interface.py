@@ -25,7 +25,7 @@ from biella.blocks import (
     Step,
 )
 from biella.errors import BiellaWarning, FmuError
-from biella.fmu.importer._interface import _item_names
+from biella.fmu.importer._interface import _item_names, group_elements
 
 from .runs import BACKENDS, IDS, plant
 
@@ -201,3 +201,11 @@ def test_names_are_those_of_values_from_1_on(values, expected):
     ]
     assert _item_names(SimpleNamespace(items=items)) == expected
     assert _item_names(None) == ()
+
+
+@pytest.mark.parametrize("index", ["²", "٣", "1" * 5000])
+def test_an_index_that_is_no_number_is_part_of_the_name(index):
+    like = {"fmi_type": "Real", "unit": None, "variability": "continuous", "causality": "output"}
+    scalars: Any = [SimpleNamespace(name=f"x[{text}]", **like) for text in (index, "0", "1")]
+    groups = group_elements(scalars, set())
+    assert [(group.name, len(group.scalars)) for group in groups] == [(f"x[{index}]", 1), ("x", 2)]

@@ -24,7 +24,7 @@ from ..system._rotations import Array
 from ._design import Design
 from ._frames import WORLD, Frame, Frames
 from ._function import Measures, translate
-from ._model import Item, Model
+from ._model import Item, Model, split_name
 from ._units import choose
 
 if TYPE_CHECKING:
@@ -103,6 +103,9 @@ class Builder:
         parts = self.model.list_kind("part")
         ground = next(item for item in parts if item.sub == "ground")
         self.bodies[ground] = system.ground
+        for item in parts:
+            with self.placed(item):
+                self.check_ground(item)
         joints, forces = self.model.list_kind("joint"), self.model.list_kind("force")
         assemblies = self.model.list_kind("ude")
         for item in (*parts, *joints, *self.model.list_kind("motion"), *forces, *assemblies):
@@ -147,7 +150,7 @@ class Builder:
 
     def free_name(self, item: Item) -> str:
         """Return a name that no part of the system has."""
-        base = "_".join(item.name.replace('"', "").split(".")[2:])
+        base = "_".join(split_name(item.name)[1:]).replace(".", "_").replace("'", "_")
         taken = {"ground", "gravity", *OWN_NAMES, *self.names.values()}
         name, number = base, 2
         while name in taken:
@@ -258,6 +261,21 @@ class Builder:
         ground = next(item for item in self.bodies)
         return set(nx.node_connected_component(graph, ground)) if ground in graph else set()
 
+    def check_ground(self, item: Item) -> None:
+        """Refuse a ground with another name or another place."""
+        if item.sub != "ground":
+            if self.option(item, "ground_part", ("no", "yes", "false", "true"), "no") in (
+                "yes",
+                "true",
+            ):
+                raise DiagramError(f"`{item.name}` is made the ground: call it `ground`.")
+            return
+        for name in ("location", "orientation"):
+            if any(self.triple(item, name, 1.0)):
+                raise DiagramError(
+                    f"{item.entries[name].place}: the `{name}` of the ground is that of the world."
+                )
+
     def add_body(self, item: Item, free: bool) -> None:
         where = self.frames.in_world(item)
         mass, com, inertia = self.read_mass(item, where)
@@ -356,7 +374,7 @@ class Builder:
         if part not in self.bodies:
             return
         frame = self.frames.on_part(item)
-        name = item.name.replace('"', "").split(".")[-1]
+        name = split_name(item.name)[-1]
         self.markers[item] = self.new_marker(self.bodies[part], name, frame)
 
     def new_marker(self, body: Body, base: str, frame: Frame) -> Marker:
@@ -432,10 +450,10 @@ class Builder:
         if item.sub in makers:
             self.joints[item] = makers[item.sub](name, j, i)
         elif item.sub == "hooke":
-            # The bars of its cross are the x axes; z is along the shafts.
+            # z is along the shafts; the bars of the cross are y of J and x of I.
             ends = [
-                self.new_marker(end.body, f"{end.name}_bar", Frame(end.position, _x_as_z(end)))
-                for end in (j, i)
+                self.new_marker(end.body, f"{end.name}_bar", Frame(end.position, _turn(end, by)))
+                for end, by in ((j, 1), (i, 2))
             ]
             self.joints[item] = s.universal(name, *ends)
         else:
@@ -518,7 +536,6 @@ class Builder:
             )
 
 
-def _x_as_z(marker: Marker) -> Array:
-    """Return the axes of a marker named in turn: x becomes z."""
-    rotation = marker.rotation
-    return np.column_stack([rotation[:, 1], rotation[:, 2], rotation[:, 0]])
+def _turn(marker: Marker, by: int) -> Array:
+    """Return the axes of a marker with y (1) or x (2) in the place of z."""
+    return np.roll(marker.rotation, by, axis=1)

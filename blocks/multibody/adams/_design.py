@@ -11,6 +11,9 @@ from ._file import Value
 from ._model import Entry, Item, Model, as_number, as_reference
 from ._units import Units
 
+LARGEST = 1e90
+"""Of numbers in a file: squares and products of a few of them do not overflow."""
+
 CONSTANTS = {"pi": math.pi, "dtor": math.pi / 180.0, "rtod": 180.0 / math.pi}
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "abs": abs, "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log10": math.log10,
@@ -109,9 +112,13 @@ class Design:
             made = self._evaluate(node)
         except (ArithmeticError, ValueError, TypeError):
             raise DiagramError("the expression has no value.") from None
+        except RecursionError:
+            raise DiagramError("the expression is nested too deep.") from None
         for one in made if isinstance(made, list) else [made]:
             if isinstance(one, complex) or not math.isfinite(one):
                 raise DiagramError("the expression has no finite value.")
+            if abs(one) > LARGEST:
+                raise DiagramError(f"{one:g} is too large.")
         return made
 
     def _evaluate(self, node: Node) -> float | list[float]:

@@ -13,6 +13,8 @@ from ....errors import DiagramError
 
 DEEPEST = 60
 """Levels of an expression."""
+LONGEST_ROW = 100
+"""Sums or products without parentheses."""
 LONGEST = 20_000
 """Characters of an expression."""
 
@@ -133,8 +135,8 @@ class _Parser:
 
     def limit(self, count: int) -> int:
         """Count operations in a row, each of which is a level of the tree."""
-        if count >= DEEPEST:
-            raise self.fail(f"there are more than {DEEPEST} operations in a row: use parentheses")
+        if count >= LONGEST_ROW:
+            raise self.fail(f"there are more than {LONGEST_ROW} operations in a row")
         return count + 1
 
     def signed(self) -> Node:

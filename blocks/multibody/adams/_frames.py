@@ -133,7 +133,6 @@ class Frames:
             point = Frame(freeze(np.array(values) * self.length), WORLD.rotation)
             return frame.then(point).position, None
         numbers = np.array(self.design.numbers(entry, 3, item.name)) * self.length
-        self.check(entry, item, numbers)
         placed = outer.then(Frame(freeze(numbers), WORLD.rotation)).position
         return placed, freeze(numbers) if own else None
 
@@ -155,14 +154,7 @@ class Frames:
         return freeze(outer.rotation @ inner), inner if own else None
 
     def turn_by(self, entry: Entry, angles: list[float]) -> Array:
-        self.check(entry, None, np.array(angles) * self.angle)
         return rotation_from_angles(entry.convention, [one * self.angle for one in angles])
-
-    def check(self, entry: Entry, item: Item | None, values: Array) -> None:
-        """Refuse numbers whose squares overflow."""
-        if np.abs(values).max() > 1e100:
-            of = f" of `{item.name}`" if item is not None else ""
-            raise DiagramError(f"{entry.place}: `{entry.name}`{of} is too large.")
 
     def reference(self, entry: Entry, item: Item, part: Item | None) -> tuple[Frame, bool]:
         """Return the frame of a location, and whether it is the part of the object."""
@@ -202,7 +194,6 @@ class Frames:
             raise DiagramError(
                 f"{entry.place}: `{entry.name}` of `{item.name}` has three numbers in braces."
             )
-        self.check(entry, item, np.array(values))
         return values, self.in_world(found)
 
 

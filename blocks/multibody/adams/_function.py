@@ -44,7 +44,10 @@ def translate(text: str, design: Design, factor: float, measures: Measures) -> f
     DiagramError
         If it depends on what a formula here cannot know.
     """
-    made = _Translator(design, measures).write(parse(text))
+    try:
+        made = _Translator(design, measures).write(parse(text))
+    except RecursionError:
+        raise DiagramError("the function is nested too deep.") from None
     made = made if factor == 1.0 else f"{factor!r}*({made})"
     _limit(made)
     formula = read_formula(made, ("t", "l", "q", "v"))

@@ -50,7 +50,7 @@ def _list_read() -> Mapping[str, tuple[str, ...]]:
     created = {
         "model create": ("model_name",),
         "part create rigid_body name_and_position": (
-            "part_name", *_POSE, "ground_part", "exact_coordinates",
+            "part_name", *_POSE, "ground_part",
         ),
         "part create rigid_body mass_properties": (
             "part_name", "mass", "center_of_mass_marker", "inertia_marker", "ixx", "iyy", "izz",
@@ -116,8 +116,8 @@ READ = _list_read()
 PASSED: Mapping[str, tuple[str, ...]] = {
     "model create": ("title", "fit_to_view", "view_name", "assembly_model"),
     "model modify": ("title",),
-    "part create rigid_body name_and_position": ("view_name", "group_name", "group"),
-    "part modify rigid_body name_and_position": ("view_name", "group_name", "group"),
+    "part create rigid_body name_and_position": ("exact_coordinates", "view_name", "group_name"),
+    "part modify rigid_body name_and_position": ("exact_coordinates", "view_name", "group_name"),
     "marker create": ("node_id", "preserve_location"),
     "marker modify": ("node_id", "preserve_location"),
     "defaults units": ("frequency", "axis_labels"),
@@ -142,6 +142,7 @@ LOOKS = {
     "part attributes": "part_name",
     "entity attributes": "entity_name",
     "ude attributes": "instance_name",
+    "group attributes": "group_name",
 }
 """Commands of appearance, of which ``active = off`` is read; with the parameter of the name."""
 
@@ -149,7 +150,7 @@ IGNORED = (
     "analysis", "animation", "clip_plane", "color", "curve", "data_element", "defaults attributes",
     "defaults command_file", "defaults force_scaling", "defaults geometry",
     "defaults orient_axis_and_plane", "defaults names",
-    "executive_control set", "feature", "geometry", "group attributes", "group create",
+    "executive_control set", "feature", "geometry", "group create",
     "group modify", "hardcopy", "interface", "language", "library", "list_info", "macro",
     "marker attributes", "material", "measure", "mdi", "model attributes", "model display",
     "model verify", "numeric_results", "output_control", "panel", "plot", "point attributes",

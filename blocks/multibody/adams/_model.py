@@ -154,22 +154,24 @@ class Model:
     def look(self, path: str, command: Command) -> None:
         """Read ``active`` of an object; the rest is appearance."""
         self.ignored.append(f"{command.place}: {path}")
-        found = {given.name: given for given in command.given}
-        state = next((found[name] for name in found if name in ("active", "acti")), None)
-        if state is None:
-            return
-        wanted = LOOKS[path]
-        named = next((found[name] for name in found if wanted.startswith(name)), None)
-        if named is None:
-            raise DiagramError(f"`{path}` has no `{wanted}`.")
-        value = choose("`active`", _word(state), ("on", "off", "no_opinion"))
-        item = self.find(_word(named), self.part)
-        item.active = value != "off"
-        if value == "off" and item.kind in ("part", *_ON_PARTS):
-            raise DiagramError(
-                f"`{item.name}` is switched off, with all that is on it: delete it in Adams View "
-                f"before the export."
-            )
+        off = {"active": False, "dependents_active": False}
+        for name in off:
+            state = _abbreviated(command, name)
+            if state is None:
+                continue
+            value = choose(f"`{name}`", _word(state), ("on", "off", "no_opinion"))
+            off[name] = value == "off"
+            named = _abbreviated(command, LOOKS[path])
+            if named is None:
+                raise DiagramError(f"`{path}` has no `{LOOKS[path]}`.")
+            item = self.items.get(self.key_of(_word(named)))
+            if item is not None and name == "active" and item.kind not in ("part", *_ON_PARTS):
+                item.active = not off[name]
+            elif off[name]:
+                raise DiagramError(
+                    f"`{_word(named)[:80]}` is switched off with all that belongs to it: delete it "
+                    f"in Adams View before the export."
+                )
 
     def set_defaults(self, what: str, given: Mapping[str, Given]) -> None:
         if what == "units":
@@ -215,7 +217,7 @@ class Model:
                 f"there is the model `{self.name}` already: a file has one model, without "
                 f"sub-models."
             )
-        parts = _split(name)
+        parts = split_name(name)
         if len(parts) != 1:
             raise DiagramError(f"a model has a name without dots inside, got `{name[:60]}`.")
         self.name = parts[0]
@@ -238,7 +240,8 @@ class Model:
         if kind == "variable" and self.set_property(named, entries):
             return
         adds = kind == "part" and sub != "name_and_position"
-        if not creates or adds:
+        known = self.items.get(self.complete(named, kind)[0]) if "set" in words else None
+        if not (creates or ("set" in words and known is None)) or adds:
             item = self.find(named, self.part, (kind,))
             if kind in ("joint", "force") and item.sub != sub:
                 raise DiagramError(
@@ -263,7 +266,7 @@ class Model:
             )
         if kind in _ON_PARTS and self.owner(key) is None:
             raise DiagramError(
-                f"`{name}` is on no part: its name is .{self.name}.PART.{_split(name)[-1]}, or "
+                f"`{name}` is on no part: its name is .{self.name}.PART.{split_name(name)[-1]}, or "
                 f"`defaults model part_name` comes before. Parts: {self.list_names('part')}."
             )
         item = self.items[key] = Item(kind, sub, name, key, place)
@@ -284,7 +287,7 @@ class Model:
 
     def set_property(self, named: str, entries: Mapping[str, Entry]) -> bool:
         """Set a variable inside an assembly, such as the stiffness of a spring."""
-        parts = _split(named)
+        parts = split_name(named)
         if len(parts) < 3:
             return False
         owner = self.items.get(tuple(part.casefold() for part in parts[:-1]))
@@ -303,6 +306,8 @@ class Model:
                 continue
             try:
                 values.append(self.fold_evaluated(parse(value.text)))
+            except RecursionError:
+                raise DiagramError(f"{value.place}: `{given.name}` is nested too deep.") from None
             except DiagramError as error:
                 raise DiagramError(
                     [f"{value.place}: `{given.name}`: {text}" for text in error.problems]
@@ -327,7 +332,7 @@ class Model:
     # Names
 
     def is_model(self, name: str) -> bool:
-        return [part.casefold() for part in _split(name)] == [self.name.casefold()]
+        return [part.casefold() for part in split_name(name)] == [self.name.casefold()]
 
     def find_model(self, name: str) -> None:
         if not self.is_model(name):
@@ -335,14 +340,14 @@ class Model:
 
     def complete(self, named: str, kind: str) -> tuple[Key, str]:
         """Return key and full name of a new object."""
-        parts = _split(named)
+        parts = split_name(named)
         model = self.name.casefold()
         if not self.name:
             raise DiagramError("there is no model yet: `model create` comes first.")
         if not named.startswith(".") and parts[0].casefold() != model:
             on_part = kind in _ON_PARTS and len(parts) == 1
             owner = self.items[self.part].name if on_part else f".{self.name}"
-            parts = [*_split(owner), *parts]
+            parts = [*split_name(owner), *parts]
         if parts[0].casefold() != model or len(parts) < 2:
             raise DiagramError(
                 f"`{named[:60]}` is in no model of this file: its name starts with .{self.name}."
@@ -352,7 +357,7 @@ class Model:
     def find(self, name: str, part: Key = (), kinds: Iterable[str] = ()) -> Item:
         """Return the object of a name, which may be shortened, or raise a `DiagramError`."""
         wanted = tuple(kinds)
-        key = tuple(word.casefold() for word in _split(name))
+        key = tuple(word.casefold() for word in split_name(name))
         found: list[Item] = []
         if name.startswith("."):
             found = [self.items[key]] if key in self.items else []
@@ -378,6 +383,13 @@ class Model:
             raise DiagramError(f"`{name[:80]}` is a {found[0].kind}, where a {what} is expected.")
         return found[0]
 
+    def key_of(self, name: str) -> Key:
+        """Return the key of an object; one that is not there if there is no such object."""
+        try:
+            return self.find(name, self.part).key
+        except DiagramError:
+            return ()
+
     def owner(self, key: Key) -> Item | None:
         """Return the part that an object is on."""
         item = self.items.get(key[:-1])
@@ -391,7 +403,7 @@ class Model:
         return name_list(f"`{item.name}`" for item in self.items.values() if item.kind == kind)
 
 
-def _split(name: str) -> list[str]:
+def split_name(name: str) -> list[str]:
     """Return the words of a name between its dots; a word may stand in quotes."""
     words: list[str] = [""]
     quoted = False
@@ -406,6 +418,11 @@ def _split(name: str) -> list[str]:
     if not all(words):
         raise DiagramError(f"`{name[:60]}` is no name.")
     return words
+
+
+def _abbreviated(command: Command, name: str) -> Given | None:
+    """Return a parameter of a command whose other parameters are not known."""
+    return next((one for one in command.given if name.startswith(one.name)), None)
 
 
 def _word(given: Given) -> str:

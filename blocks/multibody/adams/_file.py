@@ -6,6 +6,7 @@ starts a comment. A value is a word or number, a text in quotes, or an expressio
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -91,8 +92,9 @@ def _read_text(path: Path, problems: Problems) -> list[str]:
             "File > Export; a binary model (.bin) is another format.",
         )
         return []
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         # Comments in the encoding of some country do no harm; in commands they are refused below.
         text = "\n".join(_decode(line) for line in data.splitlines())

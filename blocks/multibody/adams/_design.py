@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ....errors import DiagramError, name_list, suggest
 from ._expression import Call, Name, Node, Number, Operation, Vector, parse
 from ._file import Value
-from ._model import Entry, Item, Model, as_number, as_reference
+from ._items import Entry, Item, as_number, as_reference
+from ._model import Model
 from ._units import Units
 
 LARGEST = 1e90

@@ -14,10 +14,13 @@ from ....errors import DiagramError
 from ..joints._joint import Joint
 from ..system._bodies import Body
 from ..system._rotations import Array
-from ._build import PARALLEL, Builder
+from ._builder import PARALLEL, Builder
 from ._frames import Frame
 from ._function import Measures
-from ._model import SPRING_DEFINITION, Item, as_reference
+from ._items import Item, as_reference
+
+SPRING_DEFINITION = ".mdi.forces.spring"
+"""The assembly that the spring button of Adams View makes."""
 
 Law = float | str
 

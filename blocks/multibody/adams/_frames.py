@@ -16,7 +16,8 @@ from ..system._rotations import Array, freeze, rotation_about
 from ._design import Design
 from ._expression import Call, Name, Node
 from ._file import Value
-from ._model import Entry, Item, Model
+from ._items import Entry, Item
+from ._model import Model
 
 _AXES = np.eye(3)
 

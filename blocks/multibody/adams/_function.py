@@ -14,7 +14,7 @@ from ...core.formula._formula import Number as FormulaNumber
 from ...core.formula._formula import read_formula
 from ._design import CONSTANTS, Design
 from ._expression import Call, Name, Node, Number, Operation, Vector, parse
-from ._model import Item
+from ._items import Item
 
 LONGEST = 4000
 """Characters of a formula."""

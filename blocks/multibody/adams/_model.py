@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ....errors import DiagramError, name_list, suggest
 from ..system._problems import Problems
-from ._expression import Call, Node, Number, Operation, Vector, parse
+from ._expression import Call, Node, Operation, Vector, parse
 from ._file import Command, Given, Value, read_commands
+from ._items import Entry, Item, Key, split_name
 from ._language import LOOKS, find_command, name_parameters
 from ._units import BASES, Units, choose, choose_unit
 
@@ -19,49 +20,6 @@ ORIENTATIONS = tuple(
     for sequence in ("121", "123", "131", "132", "212", "213", "231", "232", "312", "313", "321",
                      "323")
 )  # fmt: skip
-
-SPRING_DEFINITION = ".mdi.forces.spring"
-"""The assembly that the spring button of Adams View makes."""
-
-Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Values of a parameter. Expressions are parsed; `frame` is that of a location.
-
-    Attributes
-    ----------
-    values
-        Words and texts, or parsed expressions.
-    frame
-        Name of the object in whose axes a location or orientation is given; None for the world.
-    convention
-        Sequence of the orientation angles.
-    part
-        Key of the default part, for names that are not complete.
-    """
-
-    name: str
-    values: tuple[Value | Node, ...]
-    place: str
-    frame: str | None = None
-    convention: str = "body313"
-    part: Key = ()
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """An object of the model: part, marker, joint …, with its parameters by name."""
-
-    kind: str
-    sub: str
-    name: str
-    key: Key
-    place: str
-    entries: dict[str, Entry] = field(default_factory=dict)
-    active: bool = True
-
 
 # Kind of object by the first words of its command, and the parameter of its name.
 _KINDS: tuple[tuple[str, str, str], ...] = (
@@ -403,23 +361,6 @@ class Model:
         return name_list(f"`{item.name}`" for item in self.items.values() if item.kind == kind)
 
 
-def split_name(name: str) -> list[str]:
-    """Return the words of a name between its dots; a word may stand in quotes."""
-    words: list[str] = [""]
-    quoted = False
-    for character in name.strip():
-        if character == '"':
-            quoted = not quoted
-        elif character == "." and not quoted:
-            words.append("")
-        else:
-            words[-1] += character
-    words = words[1:] if words[0] == "" and len(words) > 1 else words
-    if not all(words):
-        raise DiagramError(f"`{name[:60]}` is no name.")
-    return words
-
-
 def _abbreviated(command: Command, name: str) -> Given | None:
     """Return a parameter of a command whose other parameters are not known."""
     return next((one for one in command.given if name.startswith(one.name)), None)
@@ -436,19 +377,3 @@ def _need(given: Mapping[str, Given], name: str, command: str) -> Given:
     if name not in given:
         raise DiagramError(f"`{command}` has no `{name}`.")
     return given[name]
-
-
-def as_reference(value: Value | Node) -> str | None:
-    """Return the name that a value is, or None if it is something else."""
-    from ._expression import Name
-
-    if isinstance(value, Value):
-        return value.text if value.kind != "expression" else None
-    return value.text if isinstance(value, Name) else None
-
-
-def as_number(value: float | list[float]) -> Node:
-    """Return a value as a node."""
-    if isinstance(value, list):
-        return Vector(tuple(Number(one) for one in value))
-    return Number(value)

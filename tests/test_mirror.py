@@ -13,6 +13,7 @@ ELSEWHERE = {
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/multibody/_pendulum.py": "blocks/test_contract.py",
     "blocks/multibody/adams/_builder.py": "blocks/multibody/adams/test_build.py",
+    "blocks/multibody/adams/_commands.py": "blocks/multibody/adams/test_language.py",
     "blocks/multibody/adams/_items.py": "blocks/multibody/adams/test_model.py",
     "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
     "blocks/multibody/drawing/_contact_rose.py": (

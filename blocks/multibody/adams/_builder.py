@@ -114,6 +114,11 @@ class Builder:
         if entry is None:
             raise DiagramError(f"`{item.name}` has no `{name}`.")
         found = self.design.item(entry, item.name, "marker")
+        if not self.part_of(found).active:
+            raise DiagramError(
+                f"{entry.place}: `{item.name}` has the marker `{found.name}`, whose part is "
+                f"switched off, and is not switched off itself."
+            )
         return found
 
     def part_of(self, marker: Item) -> Item:
@@ -141,7 +146,7 @@ class Builder:
     def add_marker(self, item: Item) -> None:
         part = self.part_of(item)
         if part not in self.bodies:
-            return
+            return  # a part that is switched off
         frame = self.frames.on_part(item)
         name = split_name(item.name)[-1]
         self.markers[item] = self.new_marker(self.bodies[part], name, frame)

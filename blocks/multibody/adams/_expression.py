@@ -226,4 +226,6 @@ class _Parser:
                 self.at += 1
             else:
                 unit = None
+        if len(items) == 1 and isinstance(items[0], Vector) and unit is None:
+            return items[0]  # Adams View writes {{0, 0, 0}} too
         return Vector(tuple(items), unit)

@@ -139,15 +139,21 @@ def _join_lines(path: Path, problems: Problems) -> Iterator[_Line]:
 
 
 def _strip(raw: str) -> tuple[str, bool, bool]:
-    """Return a line without comment and `&`, whether it continues, and whether quotes close."""
+    """Return a line without comment and `&`, whether it continues, and whether quotes close.
+
+    Within parentheses `!` means "not".
+    """
     quote = ""
+    level = 0
     for at, character in enumerate(raw):
         if quote:
             if character == quote:
                 quote = ""
         elif character in "\"'":
             quote = character
-        elif character == "!":
+        elif character in "()":
+            level += 1 if character == "(" else -1
+        elif character == "!" and level <= 0:
             return raw[:at].strip(), False, True
         elif character == "&":
             return raw[:at].strip(), True, True

@@ -6,33 +6,22 @@ A positive force between markers pushes them apart; a positive torque turns I ab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ....errors import DiagramError
-from ..joints._joint import Joint
 from ..system._bodies import Body
 from ..system._rotations import Array
 from ._builder import PARALLEL, Builder
 from ._frames import Frame
 from ._function import Measures
 from ._items import Item, as_reference
+from ._joints import find_angle
 
 SPRING_DEFINITION = ".mdi.forces.spring"
 """The assembly that the spring button of Adams View makes."""
 
 Law = float | str
-
-
-@dataclass(frozen=True, slots=True)
-class _Angle:
-    """An angle of I about z of J, as that of a joint: a = sign q + offset."""
-
-    joint: Joint
-    number: int
-    sign: float
-    offset: float
 
 
 def add_force(b: Builder, item: Item) -> None:
@@ -122,7 +111,7 @@ def _add_torsional_spring(b: Builder, item: Item) -> None:
     damping = b.scalar(item, "damping", factor * b.units.time, 0.0)
     preload = b.scalar(item, "preload", b.units.factor(force=1, length=1), 0.0)
     reference = _reference(b, item, stiffness, b.units.angle)
-    angle = _find_angle(b, item)
+    angle = find_angle(b, item)
     if angle is None:
         raise DiagramError(
             f"`{item.name}` acts about z of its markers, between parts without a revolute or "
@@ -133,29 +122,6 @@ def _add_torsional_spring(b: Builder, item: Item) -> None:
         free_angle=angle.sign * (reference - angle.offset), torque=-angle.sign * preload + 0.0,
         coordinate=angle.number,
     )  # fmt: skip
-
-
-def _find_angle(b: Builder, item: Item) -> _Angle | None:
-    """Return the angle of I about z of J as that of a joint between the same parts."""
-    i, j = b.ends(item)
-    axis = j.world_rotation[:, 2]
-    for joint in b.joints.values():
-        bodies = [joint.second.body, joint.first.body]
-        if joint.kind not in ("revolute", "cylindrical") or {i.body, j.body} != set(bodies):
-            continue
-        h = joint.first.world_rotation[:, 2]
-        if max(np.linalg.norm(np.cross(one, h)) for one in (axis, i.world_rotation[:, 2])) > (
-            PARALLEL
-        ):
-            continue
-        sign = 1.0 if (axis @ h > 0) == (i.body is joint.second.body) else -1.0
-        number = [one.kind for one in joint.coordinates].index("angle")
-        x_i, x_j = i.world_rotation[:, 0], j.world_rotation[:, 0]
-        angle = float(np.arctan2(x_i @ np.cross(axis, x_j), x_i @ x_j))
-        offset = angle - sign * joint.given_value(number)
-        offset = float(np.angle(np.exp(1j * offset)))
-        return _Angle(joint, number, sign, 0.0 if abs(offset) < 1e-15 else offset)
-    return None
 
 
 def _add_bushing(b: Builder, item: Item) -> None:
@@ -230,7 +196,7 @@ def _add_torque(b: Builder, item: Item) -> None:
     """Add a torque about z of J on I, and its reaction."""
     i, j = b.ends(item)
     factor = b.units.factor(force=1, length=1)
-    angle = _find_angle(b, item)
+    angle = find_angle(b, item)
     if angle is None:
         law = b.function(item, "function", factor)
         apart = float(np.linalg.norm(np.cross(i.world_rotation[:, 2], j.world_rotation[:, 2])))

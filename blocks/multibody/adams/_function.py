@@ -136,7 +136,10 @@ class _Translator:
         for argument in arguments[:2]:
             if not isinstance(argument, Name):
                 break
-            ends.append(self.design.model.find(argument.text, (), ("marker",)))
+            try:
+                ends.append(self.design.model.find(argument.text, (), ("marker",)))
+            except DiagramError:
+                break
         # A third marker would be that of the axes or of the observer.
         if len(ends) == len(arguments) == 2 and (key := (name, ends[0], ends[1])) in self.measures:
             return self.measures[key]

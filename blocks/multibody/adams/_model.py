@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ....errors import DiagramError, name_list, suggest
 from ..system._problems import Problems
+from ._commands import LOOKS, REFUSED
 from ._expression import Call, Node, Operation, Vector, parse
 from ._file import Command, Given, Value, read_commands
 from ._items import Entry, Item, Key, split_name
-from ._language import LOOKS, find_command, name_parameters
+from ._language import find_command, name_parameters
 from ._units import BASES, Units, choose, choose_unit
 
 ORIENTATIONS = tuple(
@@ -54,6 +56,7 @@ class Model:
         self.units: dict[str, float] = {}
         self.unit_place = ""
         self.has_numbers = False
+        self.branches: list[str] = []
         self.convention = "body313"
         self.frame: str | None = None
         self.part: Key = ()
@@ -68,6 +71,13 @@ class Model:
                 for text in error.problems:
                     known = text.startswith(f"{self.path.name}, line ")
                     self.problems.texts.append(text if known else f"{command.place}: {text}")
+        for item in self.list_kind("refused"):
+            text = item.entries["text"].values[0]
+            assert isinstance(text, Value)
+            self.problems.add(item.place, text.text)
+        self.problems.texts.sort(key=_line_of)
+        for place in self.branches:
+            self.problems.add(place, "`if` has no `end`. Is the file complete?")
         if not self.name and not self.problems.texts:
             self.problems.add(self.path.name, "there is no `model create`: the file has no model.")
         missing = [base for base in BASES if base not in self.units]
@@ -87,12 +97,17 @@ class Model:
     def apply(self, command: Command) -> None:
         verdict, path = find_command(command)
         words = path.split()
+        if verdict == "branch":
+            self.branch(path, command)
+            return
+        if verdict != "ignore" and self.branches:
+            raise DiagramError(
+                f"`{' '.join(word.text for word in command.words)[:100]}` depends on the condition "
+                f"of {self.branches[-1].split(', ')[1]}: conditions are not read."
+            )
         if verdict == "refuse":
-            from ._language import REFUSED
-
-            advice = f": {REFUSED[path]}" if REFUSED[path] else ""
-            said = " ".join(word.text for word in command.words)
-            raise DiagramError(f"`{said[:100]}` is not read, and it changes the motion{advice}.")
+            self.refuse(path, command)
+            return
         if verdict == "ignore":
             self.ignored.append(f"{command.place}: {path}")
             return
@@ -109,9 +124,32 @@ class Model:
             self.has_numbers = True
             self.change(words, command, given)
 
+    def refuse(self, path: str, command: Command) -> None:
+        """Note a command that is not read, unless what it creates is switched off later."""
+        advice = f": {REFUSED[path]}" if REFUSED[path] else ""
+        said = " ".join(word.text for word in command.words)
+        text = f"`{said[:100]}` is not read, and it changes the motion{advice}."
+        first = command.given[0] if command.given else None
+        if first is None or not first.name.endswith("_name") or " create" not in f" {said.lower()}":
+            raise DiagramError(text)
+        item = self.create("refused", path, _word(first), command.place)
+        item.entries["text"] = Entry("text", (Value("text", text, command.place),), command.place)
+
+    def branch(self, path: str, command: Command) -> None:
+        """Follow `if` … `end`; exported files choose colors so."""
+        self.ignored.append(f"{command.place}: {path}")
+        if path == "if":
+            self.branches.append(command.place)
+        elif not self.branches:
+            raise DiagramError(f"`{path}` has no `if` before it: loops of scripts are not read.")
+        elif path == "end":
+            self.branches.pop()
+
     def look(self, path: str, command: Command) -> None:
         """Read ``active`` of an object; the rest is appearance."""
         self.ignored.append(f"{command.place}: {path}")
+        if _abbreviated(command, "expr_active", 3) is not None:
+            raise DiagramError(f"`{path}` has `expr_active`: what depends on it is not clear.")
         off = {"active": False, "dependents_active": False}
         for name in off:
             state = _abbreviated(command, name)
@@ -123,7 +161,12 @@ class Model:
             if named is None:
                 raise DiagramError(f"`{path}` has no `{LOOKS[path]}`.")
             item = self.items.get(self.key_of(_word(named)))
-            if item is not None and name == "active" and item.kind not in ("part", *_ON_PARTS):
+            if (
+                item is not None
+                and name == "active"
+                and item.kind not in _ON_PARTS
+                and item.sub != "ground"
+            ):
                 item.active = not off[name]
             elif off[name]:
                 raise DiagramError(
@@ -361,9 +404,16 @@ class Model:
         return name_list(f"`{item.name}`" for item in self.items.values() if item.kind == kind)
 
 
-def _abbreviated(command: Command, name: str) -> Given | None:
+def _line_of(text: str) -> int:
+    """Return the line of a problem, to list them in the order of the file."""
+    match = re.match(r"[^:]*, line (\d+): ", text)
+    return int(match.group(1)) if match else 0
+
+
+def _abbreviated(command: Command, name: str, least: int = 1) -> Given | None:
     """Return a parameter of a command whose other parameters are not known."""
-    return next((one for one in command.given if name.startswith(one.name)), None)
+    found = (one for one in command.given if len(one.name) >= least and name.startswith(one.name))
+    return next(found, None)
 
 
 def _word(given: Given) -> str:

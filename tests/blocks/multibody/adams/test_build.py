@@ -120,8 +120,47 @@ def test_what_is_switched_off_is_left_out(tmp_path):
     off = "constraint attributes constraint_name=.m.hinge active=off"
     assert not build(tmp_path, BAR, HINGE, off).joints
     assert build(tmp_path, BAR, HINGE, off, off.replace("off", "on")).joints
-    with pytest.raises(DiagramError, match=r"line 9: `.m.bar` is switched off with all"):
-        build(tmp_path, BAR, "part attributes part_name=.m.bar active=off")
+    motion = 'constraint create motion_generator motion_name=.m.d joint_name=.m.hinge function="1"'
+    with pytest.raises(DiagramError, match=r"line 10: `.m.d` moves `.m.hinge`, which is switched"):
+        build(tmp_path, BAR, HINGE, motion, off)
+
+
+def test_a_part_that_is_switched_off(tmp_path):
+    off = "part attributes part_name=.m.bar active=off"
+    assert not build(tmp_path, BAR, off).bodies
+    joint_off = "constraint attributes constraint_name=.m.hinge active=off"
+    assert not build(tmp_path, BAR, HINGE, off, joint_off).parts.keys() - {"ground"}
+    with pytest.raises(DiagramError, match=r"line 9: `.m.hinge` has the marker .* switched off"):
+        build(tmp_path, BAR, HINGE, off)
+    for text in ("marker attributes marker_name=.m.bar.end color=red", "view erase"):
+        assert build(tmp_path, BAR, text).bodies
+    for text in (off.replace("active", "dependents_active"), off.replace("active", "expr_active")):
+        with pytest.raises(DiagramError, match=r"line 9: .*(with all that belongs|`expr_active`)"):
+            build(tmp_path, BAR, text)
+
+
+def test_what_is_not_read_may_be_switched_off(tmp_path):
+    beam = "force create element_like beam beam_name=.m.beam\n"
+    assert build(tmp_path, BAR, beam, "force attributes force_name=.m.beam active=off").bodies
+    with pytest.raises(DiagramError, match=r"line 9: `force create element_like beam` is not read"):
+        build(tmp_path, BAR, beam)
+
+
+def test_conditions_on_what_is_ignored(tmp_path):
+    """Exported files choose colors so; `!` in parentheses is not a comment."""
+    text = (
+        'if condition = (! db_exists(".colors.RED_1"))\ncolor create color_name=.colors.RED_1 &\n'
+        "   red_component=1.0\nelse \ncolor modify color_name=.colors.RED_1\nend \n"
+    )
+    assert build(tmp_path, text, BAR).bodies
+    for wrong, message in (
+        (text.replace("color create color_name", "variable create variable_name"),
+         "line 4: `variable create` depends on the condition of line 3"),
+        (text.replace("end", ""), "line 3: `if` has no `end`"),
+        ("end", "line 3: `end` has no `if` before it"),
+    ):  # fmt: skip
+        with pytest.raises(DiagramError, match=message):
+            build(tmp_path, wrong, BAR)
 
 
 def test_names_that_a_system_has_already(tmp_path):

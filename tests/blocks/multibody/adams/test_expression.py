@@ -31,6 +31,7 @@ from biella.blocks.multibody.adams._expression import (
         ("MAX(a, 2)", Call("max", (Name("a"), Number(2)))),
         ("IF(a: 1, 2, 3)", Call("if", (Name("a"), Number(1), Number(2), Number(3)))),
         ("{1, -2, 3}", Vector((Number(1), Number(-2), Number(3)))),
+        ("{{1, 2}}", Vector((Number(1), Number(2)))),
         ("{1}mm", Vector((Number(1),), "mm")),
         ("(((7)))", Number(7)),
     ],

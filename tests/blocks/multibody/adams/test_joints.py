@@ -119,17 +119,29 @@ def test_motion_turns_i_as_seen_from_j(tmp_path):
     np.testing.assert_allclose(at, [0, -0.1, 0], atol=1e-9)
 
 
-def test_motion_between_the_markers_of_a_joint(tmp_path):
+def test_motion_between_markers(tmp_path):
+    """About b3, the coordinate of a hinge on that axis with its sign and offset; along z, that of a
+    joint with these markers."""
     motion = (
-        "constraint create motion_generator motion_name=.m.d i_marker_name=.m.bar.end "
-        'j_marker_name=.m.ground.base axis={} function="time"'
+        "constraint create motion_generator motion_name=.m.d i_marker_name={} "
+        'j_marker_name={} axis={} function="90d*time + 0.1"'
     )
-    assert build(tmp_path, BAR, HINGE, motion.format("b3")).drivers[0].joint.name == "hinge"
-    slide = HINGE.replace("revolute", "translational")
-    assert build(tmp_path, BAR, slide, motion.format("z")).drivers[0].joint.name == "hinge"
-    for joint, axis in ((HINGE, "z"), (slide, "b3"), (HINGE, "x")):
+    ends = ".m.bar.end", ".m.ground.base"
+    (driver,) = build(tmp_path, BAR, HINGE, motion.format(*ends, "b3")).drivers
+    assert driver.law.value(1.0) == pytest.approx(np.pi / 2 + 0.1)
+    # z against the axis, x at 180° - 30°: a = -q + 150°.
+    turned = "marker create marker_name=.m.ground.back location=0,0,0 orientation=30, 180, 0"
+    system = build(tmp_path, BAR, HINGE, turned, motion.format(ends[0], ".m.ground.back", "b3"))
+    axes = np.array([system[path].world_rotation for path in ("bar.end", "ground.back")])
+    start = np.arctan2(axes[0, :, 0] @ axes[1, :, 1], axes[0, :, 0] @ axes[1, :, 0])
+    assert system.drivers[0].law.value(1.0) == pytest.approx(-(np.pi / 2 + 0.1 - start))
+    slide = HINGE.replace("revolute", "cylindrical")
+    (driver,) = build(tmp_path, BAR, slide, motion.format(*ends, "z")).drivers
+    assert driver.joint.coordinates[driver.coordinate].kind == "length"
+    for joint, axis in ((HINGE, "z"), (HINGE.replace("revolute", "translational"), "b3"),
+                        (HINGE, "x")):  # fmt: skip
         with pytest.raises(DiagramError, match=r"line 10: `.m.d` moves two markers along or about"):
-            build(tmp_path, BAR, joint, motion.format(axis))
+            build(tmp_path, BAR, joint, motion.format(*ends, axis))
 
 
 MOTIONS = {

@@ -3,16 +3,16 @@
 import pytest
 
 from biella import DiagramError
-from biella.blocks.multibody.adams._file import Command, Given, Value
-from biella.blocks.multibody.adams._language import (
+from biella.blocks.multibody.adams._commands import (
+    BRANCHES,
     IGNORED,
     LOOKS,
     PASSED,
     READ,
     REFUSED,
-    find_command,
-    name_parameters,
 )
+from biella.blocks.multibody.adams._file import Command, Given, Value
+from biella.blocks.multibody.adams._language import find_command, name_parameters
 
 
 def command(text, *parameters):
@@ -22,7 +22,7 @@ def command(text, *parameters):
 
 
 def test_every_command_is_found_by_its_words():
-    tables = {"read": READ, "look": LOOKS, "ignore": IGNORED, "refuse": REFUSED}
+    tables = {"read": READ, "look": LOOKS, "ignore": IGNORED, "refuse": REFUSED, "branch": BRANCHES}
     for verdict, table in tables.items():
         for path in table:
             assert find_command(command(path)) == (verdict, path)
@@ -53,7 +53,7 @@ def test_abbreviations(given, found):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("p cre", "`p` may mean panel, part, plot, plugin, point, print, property_file"),
+        ("p cre", "`p` may mean panel, part, pause, plot, plot3d, plotcurve3d, plugin, point"),
         ("part create rig m", None),
         ("part create rigid_body", "is not complete: it goes on with initial_velocity, mass_prop"),
         ("constraint create joint s", "`s` after `constraint create joint` may mean screw, spher"),

@@ -12,6 +12,9 @@ ELSEWHERE = {
     "blocks/authoring.py": "test_public_api.py",
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/multibody/_pendulum.py": "blocks/test_contract.py",
+    "blocks/multibody/adams/_builder.py": "blocks/multibody/adams/test_build.py",
+    "blocks/multibody/adams/_commands.py": "blocks/multibody/adams/test_language.py",
+    "blocks/multibody/adams/_items.py": "blocks/multibody/adams/test_model.py",
     "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
     "blocks/multibody/drawing/_contact_rose.py": (
         "blocks/multibody/analysis/test_contact_statistics.py"
@@ -37,6 +40,7 @@ ELSEWHERE = {
     "blocks/multibody/elements/formula/_read_problems.py": (
         "blocks/multibody/elements/formula/test_reads.py"
     ),
+    "blocks/multibody/system/_problems.py": "blocks/multibody/cards/test_file.py",
     "blocks/multibody/urdf/_element.py": "blocks/multibody/urdf/test_file.py",
     "fmu/_run_file.py": "fmu/test_commands.py",
     "fmu/importer/_engine_fmu.py": "fmu/importer/test_host.py",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..._deprecation import renamed_attribute
+from .adams._build import AdamsModel, read_adams
 from .analysis._contact_statistics import ContactStatistics, contact_statistics
 from .cards._read import Cards, read_s3d
 from .elements._bushing import Bushing
@@ -56,6 +57,7 @@ from .system._system import System
 
 __all__ = [
     "AbstractLaw",
+    "AdamsModel",
     "Bearing",
     "Body",
     "Bore",
@@ -113,6 +115,7 @@ __all__ = [
     "from_axis_angle",
     "from_roll_pitch_yaw",
     "hertz_stiffness",
+    "read_adams",
     "read_s3d",
     "stribeck_friction",
 ]

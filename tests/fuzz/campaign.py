@@ -34,7 +34,7 @@ ROOT = HERE.parents[1]
 RECORD = HERE / "campaigns.csv"
 
 IN_C = ("plan", "fmi2", "fmi3", "exchange", "wire")
-OF_FILES = ("rig", "urdf", "description", "formula", "result", "log", "studio")
+OF_FILES = ("rig", "urdf", "adams", "description", "formula", "result", "log", "studio")
 TARGETS = IN_C + OF_FILES
 AIM_MINUTES = 60.0
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")

@@ -1,8 +1,8 @@
 """Fuzz what biella reads besides plans and frames: files, texts and messages that others wrote.
 
     python tests/fuzz/fuzz_files.py seeds DIR          # one file for each format and each seed
-    tests/fuzz/run fuzz 3600 rig                       # or urdf, description, formula, result, log,
-                                                       # studio
+    tests/fuzz/run fuzz 3600 rig                       # or urdf, adams, description, formula,
+                                                       # result, log, studio
 
 Each target reads damaged input to the end of what a user would do with it. Whatever the bytes are,
 the outcome is a result or a `BiellaError`; any other exception, a crash or a hang is a finding.
@@ -115,6 +115,17 @@ def fuzz_urdf(data: bytes) -> None:
     system = System.from_urdf(_write("robot.urdf", data))
     d = Diagram("robot", step=1e-3, solver="rk4")
     d.add(system.block(), "robot")
+    d.compile()
+
+
+def fuzz_adams(data: bytes) -> None:
+    """Build a mechanism from an Adams View command file, and compile it as a block."""
+    from biella import Diagram
+    from biella.blocks.multibody import System
+
+    system = System.from_adams(_write("model.cmd", data))
+    d = Diagram("model", step=1e-3, solver="rk4")
+    d.add(system.block(), "model")
     d.compile()
 
 
@@ -302,6 +313,10 @@ def make_seeds() -> dict[str, list[bytes]]:
     return {
         "rig": [path.read_bytes() for path in sorted((EXAMPLES / "rigs").glob("*.toml"))],
         "urdf": [(HERE.parent / "blocks/multibody/urdf/arm.urdf").read_bytes()],
+        "adams": [
+            path.read_bytes()
+            for path in sorted((HERE.parent / "blocks/multibody/adams").glob("*.cmd"))
+        ],
         "description": descriptions,
         "formula": [
             b"where(u > 0.5, sin(3*u) + 1, -u**2)",
@@ -364,7 +379,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["biella"]):
         for module in ("binding._check", "results._result", "realtime.log._replay"):
             importlib.import_module(f"biella.scheduler.{module}")
-        for module in ("multibody.urdf._build", "core.formula._formula"):
+        for module in ("multibody.urdf._build", "multibody.adams._build", "core.formula._formula"):
             importlib.import_module(f"biella.blocks.{module}")
         importlib.import_module("biella.fmu.importer._interface")
         for module in ("_server", "_session", "_pages", "_access"):

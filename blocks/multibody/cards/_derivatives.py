@@ -10,8 +10,9 @@ import numpy as np
 
 from ...core.formula._formula import Formula
 from ..analysis._jets import evaluate
+from ..system._problems import doubt
 from ._expression import read_expression
-from ._file import Block, doubt
+from ._file import Block
 
 if TYPE_CHECKING:
     from ._read import _Reader

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ....errors import BiellaWarning, DiagramError, name_list, suggest
+from ....errors import name_list, suggest
+from ..system._problems import Problems, doubt
 
 VERSION = "NumDyn3D ver. 7.0a"
 GENERAL, CONNECTION, INERTIAL = "General.s3d", "Connection.s3d", "Inertial.s3d"
@@ -25,27 +25,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,9}")
 LONGEST = 10_000_000
 """Bytes of one card."""
-
-
-class Problems:
-    """What is wrong with a folder; raised together."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def add(self, place: str, text: str) -> None:
-        """Note what is wrong at a place."""
-        self.texts.append(f"{place}: {text}")
-
-    def stop(self) -> None:
-        """Raise a `DiagramError` if there are any."""
-        if self.texts:
-            raise DiagramError(list(dict.fromkeys(self.texts)))
-
-
-def doubt(place: str, text: str) -> None:
-    """Warn about a place."""
-    warnings.warn(f"{place}: {text}", BiellaWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)

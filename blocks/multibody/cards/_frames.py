@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..system._bodies import Body
+from ..system._problems import doubt
 from ..system._rotations import Array
-from ._file import Block, doubt
+from ._file import Block
 
 KINDS = {1: "revolute", 2: "prismatic", 3: "cylindrical", 4: "spherical", 5: "guide"}
 TOLERANCE = 1e-6

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....errors import BiellaWarning, DiagramError, name_list
 from ..system._bodies import OWN_NAMES, Body, Marker
+from ..system._problems import Problems, doubt
 from ..system._rotations import (
     Array,
     quaternion_from_rotation,
@@ -24,7 +25,7 @@ from ..system._rotations import (
 from . import _file as files
 from ._derivatives import check_driver
 from ._expression import FUNCTIONS, as_value, read_expression
-from ._file import Block, Entry, General, Problems, doubt
+from ._file import Block, Entry, General
 from ._frames import read_ends
 from ._velocities import Velocity, find_velocities
 

@@ -164,6 +164,32 @@ class System(JointMethods, ElementMethods):
 
         return read_cards(System, folder, mass_center, allow_nonphysical).system
 
+    @staticmethod
+    @suggest_keywords
+    def from_adams(path: str | Path, *, allow_nonphysical: bool = False) -> System:
+        """Create a system from an Adams View command file, ``model.cmd``.
+
+        Parts, markers, joints, motions, springs, bushings, forces, torques and gravity are read, in
+        the units of the file; what changes the motion and is not read is an error. The treatment of
+        each command is described in docs/guides/multibody.md. `read_adams` also returns the design
+        variables and the commands that were ignored.
+
+        Parameters
+        ----------
+        path
+            The file, with one model, as Adams View exports it or written by hand.
+        allow_nonphysical
+            Accept principal moments of inertia that no mass distribution has.
+
+        Raises
+        ------
+        DiagramError
+            With file and line of everything that is not valid or cannot be expressed.
+        """
+        from ..adams._build import build_model
+
+        return build_model(System, path, allow_nonphysical).system
+
     def __repr__(self) -> str:
         return (
             f"System({self.name!r}, {len(self.bodies)} bodies, {len(self.joints)} joints, "

@@ -3,7 +3,8 @@
 import pytest
 
 from biella import DiagramError
-from biella.blocks.multibody.cards._file import Problems, read_blocks, read_general, read_numbers
+from biella.blocks.multibody.cards._file import read_blocks, read_general, read_numbers
+from biella.blocks.multibody.system._problems import Problems
 
 
 def read(tmp_path, text, name="Force.s3d"):

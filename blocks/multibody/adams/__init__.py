@@ -1,0 +1,1 @@
+"""Mechanisms from Adams View command files."""

@@ -288,6 +288,16 @@ class Joint:
         return lengths[0] if len(lengths) == 1 else None
 
     @property
+    def has_pivots(self) -> bool:
+        """Return whether each of its coordinates turns in a bearing of its own."""
+        return self.type.friction_kind == contract.MB_JOINT_FRICTION_PIVOT
+
+    @property
+    def is_ball(self) -> bool:
+        """Return whether it turns freely and has no coordinates."""
+        return self.type.friction_kind == contract.MB_JOINT_FRICTION_SPHERICAL
+
+    @property
     def is_hinge(self) -> bool:
         """Whether the angle about its axis is its only coordinate."""
         return self.coordinates == (ANGLE,)

@@ -114,7 +114,7 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
    EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. Touch: see elements/contact/touch.c. JointFriction: LAW its record. Stiction: LAW its index among
-   these. JointStiction: LAW likewise, P its record among joint frictions. */
+   these. JointStiction: LAW likewise, P its record among joint frictions. EXTRA of a JointFriction: 1 in a spherical joint. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
     MB_FORCE,
@@ -135,13 +135,16 @@ enum {
     MB_POINT_FORCE,
     MB_TOUCH,
     MB_TOUCHES, /* contact of shapes: in one place, in several */
+    MB_SPHERICAL_FRICTION,
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: indices of its coordinates in v with their signs, or measures with sign 0.
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
    marker about which couples tilt it. P: coefficient, smoothing speed (or static coefficient), diameter, length; a planar joint has one of the last two.
-   LAW: that of the coefficient, of the normal load and the slip, in place of the number; or -1. */
+   LAW: that of the coefficient, of the normal load and the slip, in place of the number; or -1.
+   PIVOT: one axis of a universal joint, TURN its coordinate, MIDDLE the marker whose z is this axis. SPHERICAL: SLIDE and TURN are the
+   markers of the joint, and there is no length. */
 enum {
     MB_JOINT_FRICTION_KIND,
     MB_JOINT_FRICTION_SLIDE,
@@ -159,6 +162,8 @@ enum {
     MB_JOINT_FRICTION_REVOLUTE,
     MB_JOINT_FRICTION_PRISMATIC,
     MB_JOINT_FRICTION_CYLINDRICAL,
+    MB_JOINT_FRICTION_PIVOT,
+    MB_JOINT_FRICTION_SPHERICAL,
     MB_JOINT_FRICTION_KINDS
 };
 /* Joints, then drivers, among which redundant reactions are distributed. REACTION is the index of the link or closure, I and J are
@@ -467,9 +472,10 @@ typedef struct {
     mb_event_functions at[MB_EVENT_TIMES];
 } mb_rigid;
 
-/* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
+/* Axes of a bearing, from its middle to the marker that its reaction is about, what couples press: 2 / length, 2 / width; and the
+   relative angular velocity of a spherical joint. */
 typedef struct {
-    double x[3], y[3], z[3], arm[3], tilt, twist;
+    double x[3], y[3], z[3], arm[3], tilt, twist, w[3];
 } mb_joint_friction_frame;
 
 /* Work space of friction from reactions; see elements/friction/joint_friction.c. */
@@ -1116,6 +1122,8 @@ int mb_finish_step(bl_block *b, mb_view *m, double t, double h, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
 /* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of mb_find_wrenches. */
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
+/* The same with the efforts on the coordinates of a joint in the tree; those of a closure are not known here. */
+void mb_joint_wrench(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
 /* Takes out of a wrench on link `last`, the end of the chain of a joint, what acts along the coordinates of the joint. */
 void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
 /* Finds the wrenches through tree joints, and shares loads among redundant joints; needs accelerations. */

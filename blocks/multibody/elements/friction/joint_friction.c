@@ -147,7 +147,8 @@ static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     double slide, turn;
     joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
-    if (joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL)) { /* the direction is kept beside, the rate is 1 */
+    if (joint_friction_is(joint_friction,
+                          MB_JOINT_FRICTION_SPHERICAL)) { /* the direction is kept beside, the rate is 1 */
         double *w = m->friction.frame[number].w;
         joint_friction_spin(m, joint_friction, w);
         turn = sqrt(mb_dot(w, w));
@@ -223,7 +224,8 @@ static void joint_friction_reaction(const mb_view *m, int32_t number, double *pa
     const int32_t *joint_friction = mb_joint_friction_record(m, number);
     const mb_joint_friction_frame *frame = &m->friction.frame[number];
     double F[3], N[3];
-    const bool whole = joint_friction_is(joint_friction, MB_JOINT_FRICTION_PIVOT); /* the moment about the other pivot, too */
+    const bool whole =
+        joint_friction_is(joint_friction, MB_JOINT_FRICTION_PIVOT); /* the moment about the other pivot, too */
     (whole ? mb_joint_wrench : mb_reaction)(m, joint_friction[MB_JOINT_FRICTION_REACTION],
                                             joint_friction[MB_JOINT_FRICTION_MARKER], F, N);
     mb_add_cross(frame->arm, F, N);
@@ -237,7 +239,8 @@ static void joint_friction_reaction(const mb_view *m, int32_t number, double *pa
 
 static double joint_friction_load(const mb_view *m, int32_t number, const double *parts) {
     const mb_joint_friction_frame *frame = &m->friction.frame[number];
-    if (joint_friction_is(mb_joint_friction_record(m, number), MB_JOINT_FRICTION_SPHERICAL)) return sqrt(mb_dot(parts, parts));
+    if (joint_friction_is(mb_joint_friction_record(m, number), MB_JOINT_FRICTION_SPHERICAL))
+        return sqrt(mb_dot(parts, parts));
     return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) +
            frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) + frame->twist * fabs(parts[4]);
 }

@@ -127,8 +127,9 @@ def test_each_pivot_has_the_load_of_its_own_axis():
     u = s.universal("u", s.ground, body, at=(0, 0, 0), axis=[(1, 0, 0), (0, 1, 0)])
     s.friction("rub0", u, coordinate=0, coefficient=1e-9, diameter=0.02, length=0.1)
     s.friction("rub1", u, coordinate=1, coefficient=1e-9, diameter=0.02, length=0.2)
-    s.force("push", body.marker("m"), (3.0, 4.0, 12.0))
-    s.torque("turn", body.marker("m"), (0.0, 0.0, 5.0))
+    hub = body.marker("hub")
+    s.force("push", hub, (3.0, 4.0, 12.0))
+    s.torque("turn", hub, (0.0, 0.0, 5.0))
     loads = see(s, ["rub0.load", "rub1.load", "u.torque"])
     # ω̇ = 1 · 2 z without the cross, which holds it: both moments are about z.
     moment = abs(loads[2][2])
@@ -169,9 +170,9 @@ def test_pivots_stick_as_revolutes_do():
     made = []
     for split in (False, True):
         s = System("grip", (0, 0, -9.80665))
-        body = s.body("arm", mass=2.0, inertia=0.05, angular_velocity=(0.5, 0.3, 0.0))
+        body = s.body("arm", mass=2.0, inertia=0.05, angular_velocity=(0.01, 0.008, 0.0))
         if split:
-            cross = s.body("cross", mass=0.0, inertia=0.0, angular_velocity=(0.5, 0.0, 0.0))
+            cross = s.body("cross", mass=0.0, inertia=0.0, angular_velocity=(0.01, 0.0, 0.0))
             joints = (
                 s.revolute("p0", s.ground, cross, at=(0, 0, 0), axis=(1, 0, 0)),
                 s.revolute("p1", cross, body, at=(0, 0, 0), axis=(0, 1, 0)),
@@ -182,7 +183,7 @@ def test_pivots_stick_as_revolutes_do():
             joints, numbers = (joint, joint), [{"coordinate": 0}, {"coordinate": 1}]
         for n in (0, 1):
             s.friction(f"rub{n}", joints[n], **numbers[n], **grip[n])
-            s.torque(f"motor{n}", joints[n], f"{0.6 + 0.2 * n}*t", **numbers[n])
+            s.torque(f"motor{n}", joints[n], f"{0.3 + 0.1 * n}*t", **numbers[n])
         names = ["arm.angular_velocity"]
         names += [f"rub{n}.{what}" for n in (0, 1) for what in ("torque", "load", "sticks")]
         made.append(run(s, 0.5, names, step=1e-3)[1])
@@ -219,8 +220,8 @@ def test_efficiency_of_a_cardan_joint_is_that_of_dual_numbers(degrees):
     cross = s.universal("cross", ahead, behind, at=(0, 0, 0), axis=(z[1], z[2]))
     along = behind.marker("along", axis=z[3])
     foot = s.ground.marker("foot", axis=z[3])
-    for axis in "fg":
-        s.perpendicular(f"parallel {axis}", foot, along, axes=(axis, "h"))
+    for axis in "xy":
+        s.perpendicular(f"parallel {axis}", foot, along, axes=(axis, "z"))
     sense = np.sign(-start.rates.real[3])
     s.torque("load", behind.marker("flange"), tuple(-load * sense * z[3]))
     for n, pin in enumerate(pins):
@@ -231,28 +232,30 @@ def test_efficiency_of_a_cardan_joint_is_that_of_dual_numbers(degrees):
     times = (angles - angles[0]) / speed
     effort = s.kinematics(times)["drive.effort"]
     sleeves = (Sleeve(0.02, 0.1), *pins, Sleeve(0.02, 0.1))
-    wanted = efficiency(
-        mechanism, angles, speed=speed, torque=effort, coefficient=(0.0, f, f, 0.0), sleeves=sleeves
-    )
+    wanted = [
+        efficiency(
+            mechanism, angle, speed=speed, torque=torque, coefficient=(0.0, f, f, 0.0),
+            sleeves=sleeves,
+        )
+        for angle, torque in zip(angles, effort, strict=True)
+    ]  # fmt: skip
+    losses = np.array([one.losses for one in wanted])
+    efficiencies = np.array([float(one.efficiency) for one in wanted])
     # Masses of 1e-9 kg and the least-squares multipliers of kinematics() are the difference.
-    np.testing.assert_allclose(wanted.output_torque, load, rtol=1e-6)
-    assert (wanted.efficiency < 0.995).all()
+    np.testing.assert_allclose([one.output_torque for one in wanted], load, rtol=1e-6)
+    assert (efficiencies < 0.999).all()
     names = ["drive.effort", "pin0.power_loss", "pin1.power_loss", "efficiency"]
     t, found = run(s, float(times[-1]), names, step=float(times[1]) / 50)
     rows = slice(None, None, 50)
     np.testing.assert_allclose(found[0][rows], effort, rtol=1e-6)
-    np.testing.assert_allclose(found[1][rows], wanted.losses[:, 1], rtol=1e-5, atol=1e-9)
-    np.testing.assert_allclose(found[2][rows], wanted.losses[:, 2], rtol=1e-5, atol=1e-9)
-    np.testing.assert_allclose(found[3][rows], wanted.efficiency, rtol=1e-6)
+    np.testing.assert_allclose(found[1][rows], losses[:, 1], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(found[2][rows], losses[:, 2], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(found[3][rows], efficiencies, rtol=1e-6)
 
 
 def test_kinematics_and_inverse_dynamics_know_the_moments_of_drivers():
     """The efforts of drivers in the joint itself tilt its pivots; those of a run are the same."""
-    s = arm(False)
     times = np.array([0.0, 0.01, 0.02])
-    motion = {"main": "5*t", "u.angle1": "0.1 + 3*t", "u.angle2": "0.2 - 2*t + t**2"}
-    paths = [p for p in ("u.angle1", "u.angle_1", "u.angle") if p]
-    del paths
     driven = arm(False)
     del driven._parts["drive"]
     u, main = driven["u"], driven["main"]
@@ -264,7 +267,6 @@ def test_kinematics_and_inverse_dynamics_know_the_moments_of_drivers():
     _, values = run(driven, 0.02, names, step=1e-3)
     for name, value in zip(names, values, strict=True):
         np.testing.assert_allclose(found[name], value[::10], rtol=1e-8, err_msg=name)
-    del s, motion
 
 
 def test_what_pivots_refuse():

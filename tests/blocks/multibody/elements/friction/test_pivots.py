@@ -1,4 +1,4 @@
-"""Friction in universal joints against two revolutes with a cross without mass, and dual numbers."""
+"""Friction in universal joints against two revolutes with a cross, and against dual numbers."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_efficiency_of_a_cardan_joint_is_that_of_dual_numbers(degrees):
     np.testing.assert_allclose([one.output_torque for one in wanted], load, rtol=1e-6)
     assert (efficiencies < 0.999).all()
     names = ["drive.effort", "pin0.power_loss", "pin1.power_loss", "efficiency"]
-    t, found = run(s, float(times[-1]), names, step=float(times[1]) / 50)
+    _, found = run(s, float(times[-1]), names, step=float(times[1]) / 50)
     rows = slice(None, None, 50)
     np.testing.assert_allclose(found[0][rows], effort, rtol=1e-6)
     np.testing.assert_allclose(found[1][rows], losses[:, 1], rtol=1e-5, atol=1e-9)

@@ -397,7 +397,8 @@ int mb_check(const bl_block *b) {
         if (!mb_in_range(b->i[head[MB_AT_MOTION_LAWS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
-        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) ||
+        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_EULER + 1) ||
+            (measure[MB_MEASURE_TYPE] == MB_EULER && measure[MB_MEASURE_ALONG] > 3) ||
             !mb_in_range(measure[MB_MEASURE_I], 0, markers) || !mb_in_range(measure[MB_MEASURE_J], 0, markers) ||
             !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) || !mb_in_range(measure[MB_MEASURE_OF], 0, 6) ||
             !mb_in_range(measure[MB_MEASURE_START], 0, 6))

@@ -104,7 +104,8 @@ enum {
     MB_MEASURE_START,
     MB_MEASURE_FIELDS
 };
-enum { MB_LENGTH, MB_ANGLE };
+/* EULER: the Euler parameter ALONG of marker J, in rows by formula; I is a marker on the ground. */
+enum { MB_LENGTH, MB_ANGLE, MB_EULER };
 /* Time of the last update of the measures; then the largest error of an angle prediction, its time and its measure. */
 enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_SIZE };
 /* I, J: markers, or the indices of a joint coordinate in q and in v; a negative I is measure -1 - I. LAW: index of a single law, or
@@ -797,6 +798,11 @@ bool mb_has_body_coordinates(const mb_view *m);
 /* x, y, z, e0 … e3 of the frame of a body, by `axis`, and its rate. Euler parameters have continuous signs. */
 double mb_body_coordinate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
 double mb_body_rate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
+/* An Euler parameter that is measured, and the torque of a unit effort on it, which is also its derivative by the angular velocity;
+   then its rate and second derivative, from these two. */
+double mb_euler_measure(const mb_view *m, const int32_t *measure, const double *q, double *effort);
+double mb_euler_measure_rate(const mb_view *m, const int32_t *measure, const double *effort, double value,
+                             double *second);
 /* Chooses the signs at the start: those nearest to the given rotations. */
 void mb_start_signs(mb_view *m, const double *q);
 

@@ -39,7 +39,8 @@ def check_driver(
     refer
         Returns what stands for a variable in a formula.
     constants, variables
-        Values by name, and the paths of coordinates in the position by their names in cards.
+        Values by name, and what stands for coordinates in the position by their names in cards: a
+        path, or ``(-path)`` for an Euler parameter whose sign is the other one here.
     """
     found: dict[tuple[str, str], Formula] = {}
     places: dict[tuple[str, str], str] = {}
@@ -66,11 +67,12 @@ def check_driver(
         return
     random = np.random.default_rng(1)
     for _ in range(5):
-        at = {path.strip("'"): float(random.uniform(0.1, 0.9)) for path in variables.values()}
+        at = {_path(text)[0]: float(random.uniform(0.1, 0.9)) for text in variables.values()}
         at |= {"t": float(random.uniform(0.1, 0.9)), **constants}
         for (what, name), given in found.items():
             try:
-                expected = _differentiate(formula, at, what, variables.get(name, "").strip("'"))
+                path, sign = _path(variables.get(name, ""))
+                expected = sign * _differentiate(formula, at, what, path)
                 value = evaluate(given.term, {key: (x, 0.0, 0.0) for key, x in at.items()})[0]
             except (ArithmeticError, ValueError, KeyError):
                 continue
@@ -82,6 +84,13 @@ def check_driver(
                 )
                 found[what, name] = formula
                 return
+
+
+def _path(text: str) -> tuple[str, float]:
+    """Return the path of what stands for a coordinate, and its sign."""
+    negative = text.startswith("(-")
+    path = text.removeprefix("(-").removesuffix(")") if negative else text
+    return path.strip("'"), -1.0 if negative else 1.0
 
 
 def _differentiate(formula: Formula, at: Mapping[str, float], what: str, path: str) -> float:

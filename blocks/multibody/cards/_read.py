@@ -511,16 +511,9 @@ class _Reader:
                 return name
             if name == "t":
                 return self.refer(name)
-            number, rate = self.find_quantity(name)
-            body = self.names[(number - 1) // 7]
+            _, rate = self.find_quantity(name)
             if rate:
                 raise DiagramError(f"`{name}` is a rate: a driver is of coordinates and of t.")
-            if (number - 1) % 7 > 2:
-                raise DiagramError(
-                    f"`{name}` is an Euler parameter of `{body}`, which a driver cannot prescribe "
-                    f"here. Delete this driver and drive the angle of a joint in Python, such as "
-                    f"system.constraint('driver', 'joint.angle - 2*t')"
-                )
             variables[name] = self.refer(name)
             return variables[name]
 

@@ -424,9 +424,10 @@ typedef struct {
     double size; /* magnitude of the terms whose difference is Φ: its rounding error is eps times this */
 } mb_row_state;
 
-/* A coordinate in the formula of a row: ∂Φ/∂x, and what a unit of its effort does to two bodies where it is measured. */
+/* A coordinate in the formula of a row: ∂Φ/∂x, what that could be at the most nearby, and what a unit of its effort does to two bodies
+   where it is measured. */
 typedef struct {
-    double slope, P[3], F[3], N[3];
+    double slope, reach, P[3], F[3], N[3];
 } mb_term_state;
 
 /* Positions of the two markers of a closure: in the world, and relative to the bases of their branches. The relative positions do not
@@ -926,6 +927,8 @@ typedef struct {
     void (*place)(mb_view *m, int32_t cut, double t, const double *q); /* Φ and its size */
     void (*rate)(mb_view *m, int32_t cut, double t, const double *v); /* Φ̇ and c */
     double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
+    /* What its magnitude could be at the most in other poses; NULL where no pose is singular. */
+    double (*reach)(const mb_view *m, int32_t cut, const int32_t *path);
     /* The pairs by which Φ moves bodies that no effort of the tree moves: the next from number `from` on, which begins at 0. Returns the
        number after it, or -1 if there is none. */
     int32_t (*next_pair)(const mb_view *m, int32_t cut, int32_t from, mb_pair *pair);

@@ -86,8 +86,7 @@ double mb_euler_measure(const mb_view *m, const int32_t *measure, const double *
     double e[4];
     euler_of_frame(m, measure[MB_MEASURE_J], q, e);
     /* 2 ė0 = -ω · e,  2 ė_k = ω · (e0 k + e × k), all in axes of the world */
-    const double rows[4][3] = {
-        {-e[1], -e[2], -e[3]}, {e[0], e[3], -e[2]}, {-e[3], e[0], e[1]}, {e[2], -e[1], e[0]}};
+    const double rows[4][3] = {{-e[1], -e[2], -e[3]}, {e[0], e[3], -e[2]}, {-e[3], e[0], e[1]}, {e[2], -e[1], e[0]}};
     for (int c = 0; c < 3; c++) effort[c] = 0.5 * rows[k][c];
     return e[k];
 }

@@ -556,7 +556,7 @@ def joint_friction() -> System:
 
 
 def balls() -> System:
-    """Return a loop with friction in ball joints and in both pivots of a universal joint."""
+    """Return a loop with friction in ball and universal joints, and a body held by its e1."""
     s = System("balls")
     crank = s.body("crank", mass=1.0, inertia=0.1, position=(1, 0, 0), angular_velocity=(0, 0, 3))
     rod = s.body("rod", mass=1.0, inertia=0.1, position=(1, 1, 0))
@@ -574,6 +574,7 @@ def balls() -> System:
     s.friction("second", cross, coordinate=1, **grip)
     s.friction("given", ball, viscous=0.1, coulomb=0.2)
     s.friction("worn", ball, coefficient="0.1 + v/(1 + N)", diameter=0.2)
+    s.constraint("turned", "free.e1 - t*free.e0*free.e2")
     return s
 
 

@@ -83,10 +83,17 @@ def test_engine_has_the_derivatives_of_the_reference_equations() -> None:
             e = np.array([at[f"{b}.e{n}"] for n in range(4)])
             turned.append(e)
             matrix = model.rotations(np.tile([0, 0, 0, *e], 2))[0]
-            arm, w, wd = matrix @ body.com, at[f"{b}.angular_velocity"], at[f"{b}.angular_acceleration"]
+            arm, w, wd = (
+                matrix @ body.com,
+                at[f"{b}.angular_velocity"],
+                at[f"{b}.angular_acceleration"],
+            )
             q += [*(at[f"{b}.position"] + arm), *e]
             u += [*(at[f"{b}.velocity"] + np.cross(w, arm)), *w]
-            u_t += [*(at[f"{b}.acceleration"] + np.cross(wd, arm) + np.cross(w, np.cross(w, arm))), *wd]
+            u_t += [
+                *(at[f"{b}.acceleration"] + np.cross(wd, arm) + np.cross(w, np.cross(w, arm))),
+                *wd,
+            ]
         e = model.equations(k * 1e-3, np.array(q), np.array(u))
         # Of the constraints closed by the engine; as in test_formula_constraint.py.
         assert np.abs(e.phi).max() < 1e-10
@@ -99,10 +106,11 @@ def test_engine_has_the_derivatives_of_the_reference_equations() -> None:
 
 
 def wheel(hinge: bool, cut: bool = False) -> System:
-    """A wheel with an imbalance that turns about z, in a hinge or in a ball joint held by e1, e2."""
+    """A wheel with an imbalance on a hinge about z, or on a ball joint held by e1 and e2."""
     s = System("wheel", (0.3, -9.0, 0.5))
     body = s.body(
-        "body", mass=2.0, inertia=[[0.03, 0.002, 0.001], [0.002, 0.05, -0.001], [0.001, -0.001, 0.04]],
+        "body", mass=2.0,
+        inertia=[[0.03, 0.002, 0.001], [0.002, 0.05, -0.001], [0.001, -0.001, 0.04]],
         com=(0.1, 0.02, 0.05), angular_velocity=(0, 0, 12.0),
     )  # fmt: skip
     foot = s.ground.marker("foot", motion={"x": "0*t"} if cut else None)
@@ -119,7 +127,7 @@ def wheel(hinge: bool, cut: bool = False) -> System:
 @pytest.mark.parametrize("options", MODES, ids=["continuous", "rk4", "implicit"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_ball_joint_without_e1_and_e2_is_a_hinge(options, cut) -> None:
-    """Over two turns, in which e0 changes its sign; and what keeps it so, as a torque about x, y."""
+    """Over two turns, in which e0 changes its sign; and what keeps it so, a torque about x, y."""
     names = ["body.angular_velocity", "body.e0", "body.e3", "main.force"]
     found = run(wheel(False, cut), [*names, "e1.force", "e2.force"], 1.2, **options)
     wanted = run(wheel(True), [*names, "main.torque"], 1.2, **options)
@@ -137,7 +145,10 @@ def test_a_ball_joint_without_e1_and_e2_is_a_hinge(options, cut) -> None:
     torque = 0.5 * np.column_stack([f1 * e0 - f2 * e3, f1 * e3 + f2 * e0])
     size = np.abs(wanted["p.main.torque"]).max()
     np.testing.assert_allclose(
-        torque, wanted["p.main.torque"][:, :2], rtol=0, atol=(1e-4 if "integrator" in options else 1e-7) * size
+        torque,
+        wanted["p.main.torque"][:, :2],
+        rtol=0,
+        atol=(1e-4 if "integrator" in options else 1e-7) * size,
     )
 
 
@@ -177,13 +188,17 @@ def test_equilibrium_small_motions_and_fmu(tmp_path) -> None:
     assert mode.frequency * 2 * np.pi == pytest.approx(
         np.sqrt(2.0 * 9.0 * 0.2 / (0.04 + 2.0 * 0.04)), rel=1e-6
     )
-    path = wheel(False).export_fmu(tmp_path / "wheel.fmu", outputs=["body.e0", "e1.force"], step=1e-3)
+    path = wheel(False).export_fmu(
+        tmp_path / "wheel.fmu", outputs=["body.e0", "e1.force"], step=1e-3
+    )
     inside = run(wheel(False), ["body.e0", "e1.force"], 0.5)
     d = Diagram("fmu", step=1e-3)
     d.add(Fmu(path), name="p")
     outside = simulate(d, 0.5)
     for name in ("body.e0", "e1.force"):
-        np.testing.assert_allclose(outside[f"p.{name}"], inside[f"p.{name}"], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            outside[f"p.{name}"], inside[f"p.{name}"], rtol=1e-12, atol=1e-12
+        )
 
 
 def test_what_is_no_euler_parameter() -> None:
@@ -192,9 +207,9 @@ def test_what_is_no_euler_parameter() -> None:
     body.marker("tip", (1, 0, 0))
     with pytest.raises(DiagramError, match=r"`body.tip.e1`.*those of bodies; name `body.e1`"):
         s.constraint("c", "body.tip.e1")
-    with pytest.raises(DiagramError, match=r"no coordinate `body.e4`.*body.e3"):
+    with pytest.raises(DiagramError, match=r"no coordinate `body\.e4`.*body\.e3"):
         s.constraint("c", "body.e4")
-    with pytest.raises(DiagramError, match="`ground.e0`"):
+    with pytest.raises(DiagramError, match=r"`ground\.e0`"):
         s.constraint("c", "ground.e0")
     plane = System("plane", planar=True)
     plane.body("body", mass=1.0, inertia=0.1)

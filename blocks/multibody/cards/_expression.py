@@ -21,11 +21,13 @@ FUNCTIONS = {
 """Functions by name, with their number of arguments; of min and max the least."""
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<mark>[-+*/^(),]))"
 )
 DEEPEST = 100
 """Levels of parentheses."""
+LONGEST_NUMBER = 400
+"""Characters of a number."""
 
 Names = Callable[[str], str]
 """Returns what stands for a variable in the formula; raises a `DiagramError` if it is unknown."""
@@ -136,7 +138,9 @@ class _Translator:
     def value(self) -> str:
         kind, token = self.take()
         if kind == "number":
-            return str(int(token)) if token.isdigit() else token.lower().replace("d", "e")
+            if len(token) > LONGEST_NUMBER:
+                raise self.fail(f"`{token[:20]}…` is a number of {len(token)} characters")
+            return str(int(token)) if token.isdecimal() else token.lower().replace("d", "e")
         if token == "(":
             made = self.sum()
             self.expect(")")

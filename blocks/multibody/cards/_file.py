@@ -22,8 +22,14 @@ DRIVERS, SOLVER = "Driving Pos.s3d", "QRTol.s3d"
 
 _BLOCK = re.compile(r"(begin|end)\s*\(\s*([^)]*?)\s*\)$")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$")
+_WHOLE = re.compile(r"[0-9]{1,9}")
 LONGEST = 10_000_000
 """Bytes of one card."""
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a whole number of at most nine digits, without a sign."""
+    return _WHOLE.fullmatch(text) is not None
 
 
 class Problems:
@@ -73,7 +79,8 @@ class Block:
         """Return an entry; note a problem if it is missing."""
         if key not in self.entries:
             close = suggest(key, self.entries)
-            self.problems.add(self.place, f"block {self.tag} has no `{key}`.{close}")
+            whole = f"block {self.tag}" if self.tag else "the card"
+            self.problems.add(self.place, f"{whole} has no `{key}`.{close}")
         return self.entries.get(key)
 
     def check_keys(self, known: Iterable[str]) -> None:
@@ -92,7 +99,7 @@ class Block:
         entry = self.need(key)
         if entry is None:
             return None
-        if not re.fullmatch(r"[+-]?\d{1,9}", entry.value):
+        if not re.fullmatch(r"[+-]?[0-9]{1,9}", entry.value):
             self.problems.add(entry.place, f"`{key}` is a whole number, got `{entry.value}`.")
             return None
         return int(entry.value)
@@ -172,7 +179,7 @@ def _read_entry(
     if "!" in value and key != "name":
         problems.add(place, f"`{value[:60]}`: a comment needs a line of its own.")
         return None
-    if value.startswith("["):
+    if value.startswith("[") and key != "name":
         rows = [value[1:]]
         while "]" not in rows[-1]:
             following = next(lines, None)
@@ -205,16 +212,16 @@ def read_blocks(path: Path, problems: Problems) -> dict[str, Block]:
         word, tag = match.groups()
         if word == "end":
             if current is None or tag != current.tag:
-                opened = "no block is open" if current is None else f"open is {current.tag}"
-                problems.add(place, f"`end({tag})`: {opened}.")
+                opened = "no block is open" if current is None else f"open is {current.tag[:60]}"
+                problems.add(place, f"`end({tag[:60]})`: {opened}.")
             current = None
             continue
         if current is not None:
             problems.add(place, f"`begin({tag})`: `end({current.tag})` is missing before it.")
         tag = tag if tag == "constants" else tag.lstrip("0") or tag
         current = Block(tag, place, problems)
-        if not tag.isdigit() and not (tag == "constants" and path.name == DRIVERS):
-            problems.add(place, f"the tag of a block is a whole number, got `{tag}`.")
+        if not is_whole(tag) and not (tag == "constants" and path.name == DRIVERS):
+            problems.add(place, f"the tag of a block is a whole number, got `{tag[:60]}`.")
         elif tag in blocks:
             problems.add(place, f"block {tag} is there already: see {blocks[tag].place}.")
         else:
@@ -271,16 +278,16 @@ def read_general(path: Path, problems: Problems) -> General | None:
             if first == "ID":
                 continue
             entry = Entry(first, second, place)
-            if not first.isdigit() or not second:
+            if not is_whole(first) or not second:
                 problems.add(place, f"a body is `number | name`, got `{line[:60]}`.")
             elif int(first) in names:
                 problems.add(place, f"body {first} is there already: {names[int(first)].place}.")
             else:
                 names[int(first)] = entry
             continue
-        key, _, value = line.partition(" ")
+        key, *value = line.split(None, 1)
         if key in ("NB", "TI", "TE", "ST", "PP"):
-            _keep(keys, Entry(key, value.strip(), place))
+            _keep(keys, Entry(key, value[0] if value else "", place))
         else:
             problems.add(place, f"expected NB, TI, TE, ST, PP or a body, got `{line[:60]}`.")
     before = len(problems.texts)
@@ -289,7 +296,9 @@ def read_general(path: Path, problems: Problems) -> General | None:
     process = keys.get("PP")
     if process is not None and process.value not in ("N", "Y"):
         problems.add(process.place, f"PP is N or Y, got `{process.value}`.")
-    if count is not None and sorted(names) != list(range(1, count + 1)):
+    if count is not None and not (
+        len(names) == count and all(1 <= number <= count for number in names)
+    ):
         problems.add(
             keys.entries["NB"].place,
             f"NB is {count}, and the table names the bodies {name_list(map(str, sorted(names)))}.",

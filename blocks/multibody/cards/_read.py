@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ....errors import BiellaWarning, DiagramError, name_list
+from ...core.formula._formula import FUNCTIONS as FORMULA_FUNCTIONS
 from ..system._bodies import OWN_NAMES, Body, Marker
 from ..system._rotations import (
     Array,
@@ -39,7 +40,7 @@ COORDINATES = ("x", "y", "z", "e0", "e1", "e2", "e3")
 LOOKS = 201
 """Times at which the motion of a mechanism that is fully driven is tried."""
 
-_QUANTITY = re.compile(r"(qpp|qp|q)(\d+)$")
+_QUANTITY = re.compile(r"(qpp|qp|q)([0-9]{1,9})$")
 _ZERO = Entry("", "0", "")
 
 
@@ -207,7 +208,7 @@ class _Reader:
         pairs = []
         for block in self.blocks[files.CONNECTION].values():
             ends = [block.get(key) for key in ("body1", "body2")]
-            if all(end is not None and end.value.isdigit() for end in ends):
+            if all(end is not None and files.is_whole(end.value) for end in ends):
                 pairs.append({int(end.value) for end in ends if end is not None})
         for _ in pairs:
             for pair in pairs:
@@ -505,7 +506,7 @@ class _Reader:
 
         def refer(name: str) -> str:
             if name in constants:
-                if keyword.iskeyword(name):
+                if keyword.iskeyword(name) or name in FORMULA_FUNCTIONS:
                     return f"({constants[name]!r})"
                 used[name] = constants[name]
                 return name
@@ -525,7 +526,7 @@ class _Reader:
 
     def check_drivers(self, duration: float) -> None:
         """Note drivers that the pose cannot fulfil; warn if they ask the impossible later."""
-        if not self.driven:
+        if not self.driven or self.velocities:  # with these, it is the second reading
             return
         place = self.driven[0]
         with self.placed(place):

@@ -312,3 +312,85 @@ def test_unknown_keys_and_missing_components_warn(tmp_path):
     texts = [str(item.message) for item in found]
     assert any("line 8: `color` is not a key" in text for text in texts)
     assert any("Fx" in text and "missing: 0" in text for text in texts)
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("card", "old", "new", "message"),
+    [
+        ("Force.s3d", "Fx=0", f"Fx=q{LONG}", r"line 8: `Fx`: .*no variable"),
+        ("Force.s3d", "Fx=0", f"Fx={LONG}", r"line 8: `Fx`: .*"),
+        ("Connection.s3d", "body1=1", f"body1={LONG}", "`body1` is a whole number"),
+        ("Connection.s3d", "body1=1", "body1=²", "`body1` is a whole number"),
+        ("General.s3d", "1 |        Manovella", f"{LONG} | x", r"a body is `number \| name`"),
+        ("General.s3d", "1 |        Manovella", "² | x", r"a body is `number \| name`"),
+        ("General.s3d", "NB          3", "NB 999999999", "NB is 999999999, and the table names"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_numbers_that_are_none_or_too_long_are_named(tmp_path, card, old, new, message):
+    """Digits of other scripts, and more of them than Python turns into a number."""
+    folder = change(close(copy(tmp_path / "s")), card, old, new)
+    with pytest.raises(DiagramError, match=message):
+        System.from_s3d(folder, mass_center="legacy")
+
+
+@pytest.mark.parametrize("tag", [LONG, "²"])
+def test_tags_that_are_no_numbers_are_named(tmp_path, tag):
+    folder = close(copy(tmp_path / "s"))
+    change(folder, "Inertial.s3d", "begin(1)", f"begin({tag})")
+    change(folder, "Inertial.s3d", "end(1)", f"end({tag})")
+    with pytest.raises(DiagramError, match="the tag of a block is a whole number"):
+        System.from_s3d(folder, mass_center="legacy")
+
+
+def test_tabs_separate_the_keys_of_the_general_card(tmp_path):
+    folder = change(close(copy(tmp_path / "s")), "General.s3d", "NB          3", "NB\t3")
+    assert len(System.from_s3d(folder, mass_center="legacy").bodies) == 3
+
+
+def write_driver(tmp_path, *lines, constants="A=0.125"):
+    folder = change(close(copy(tmp_path / "s")), "General.s3d", "TE          15.", "TE 0.1")
+    text = ["NumDyn3D ver. 7.0a", "begin(constants)", constants, "end(constants)", "begin(1)"]
+    (folder / "Driving Pos.s3d").write_text("\n".join([*text, *lines, "end(1)"]))
+    return folder
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["where", "hypot", "floor", "lambda", "e", "x"])
+def test_constants_may_have_the_names_of_other_functions(tmp_path, few_looks, name):
+    folder = write_driver(
+        tmp_path, f"position=q1-0.1082291-0.01*{name}*t^2", f"PSI_t=-0.02*{name}*t",
+        f"PSI_tt=-0.02*{name}", "PSI_q(1)=1", constants=f"{name}=2",
+    )  # fmt: skip
+    system = System.from_s3d(folder, mass_center="legacy")
+    assert run(system, ("Manovella.x",), 0.1)[0][-1] == pytest.approx(0.1082291 + 2e-4, abs=1e-9)
+
+
+def test_every_key_of_a_driver_is_compared_with_its_position(tmp_path, few_looks):
+    """What is wrong, what has no value, and what is missing, which is 0 in the original program."""
+    folder = write_driver(
+        tmp_path, "position=q1*(1+t)-0.1082291*(1+t)+0*q2", "PSI_t=7", "PSI_tt=sqrt(-1-t)",
+        "PSI_q(2)=1",
+    )  # fmt: skip
+    with pytest.warns(BiellaWarning) as found:
+        System.from_s3d(folder, mass_center="legacy")
+    texts = "\n".join(str(item.message) for item in found)
+    for part in (
+        r"line 7: this is not the derivative of `position`.* it is 7 instead of",
+        r"line 8: this has no finite value",
+        r"line 9: this is not the derivative",
+        r"line 5: block 1 has no `PSI_q\(1\)`: 0 in the original program",
+        r"line 5: block 1 has no `PSI_qt\(1\)`: 0 in the original program",
+    ):
+        assert re.search(part, texts), part
+    assert "PSI_qt(2)" not in texts
+
+
+def test_a_key_that_cannot_be_read_is_not_missing(tmp_path):
+    folder = write_driver(tmp_path, "position=q1-0.1", "PSI_t=1/0", "PSI_tt=0", "PSI_q(1)=1")
+    with pytest.raises(DiagramError) as error:
+        System.from_s3d(folder, mass_center="legacy")
+    assert len(error.value.problems) == 1

@@ -22,9 +22,6 @@ ELSEWHERE = {
     "blocks/multibody/elements/_function_constraint.py": (
         "blocks/multibody/elements/test_formula_constraint.py"
     ),
-    "blocks/multibody/elements/_named_coordinates.py": (
-        "blocks/multibody/elements/test_formula_constraint.py"
-    ),
     "blocks/multibody/equations/_rolling.py": "blocks/multibody/elements/test_rolling.py",
     "blocks/multibody/joints/": "blocks/multibody/joints/test_table.py",
     "blocks/multibody/reference_formulations/_kkt.py": (

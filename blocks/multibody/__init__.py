@@ -43,6 +43,7 @@ from .elements.friction._friction import Friction
 from .elements.friction._friction_laws import film_friction, stribeck_friction
 from .elements.friction._joint_friction import JointFriction
 from .elements.friction._joint_stiction import JointStiction
+from .elements.friction._spherical_friction import SphericalFriction
 from .elements.friction._stiction import Stiction
 from .joints._joint import Joint
 from .model_based._force_propagation import ForcePropagation
@@ -101,6 +102,7 @@ __all__ = [
     "Sine",
     "Socket",
     "Sphere",
+    "SphericalFriction",
     "Spring",
     "Stiction",
     "System",

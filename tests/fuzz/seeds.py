@@ -555,6 +555,29 @@ def joint_friction() -> System:
     return s
 
 
+def balls() -> System:
+    """Return a loop with friction in ball and universal joints, and a body held by its e1."""
+    s = System("balls")
+    crank = s.body("crank", mass=1.0, inertia=0.1, position=(1, 0, 0), angular_velocity=(0, 0, 3))
+    rod = s.body("rod", mass=1.0, inertia=0.1, position=(1, 1, 0))
+    arm = s.body("arm", mass=1.0, inertia=0.1, position=(1, 2, 1))
+    s.revolute("main", s.ground, crank, at=(0, 0, 0), axis=(0, 0, 1))
+    s.revolute("end", s.ground, arm, at=(0, 2, 0), axis=(1, 0.1, 0.2))
+    ends = crank.marker("p", motion={"x": "0*t"}), rod.marker("p", (0, -1, 0))
+    cut = s.spherical("cut", *ends)
+    cross = s.universal("cross", rod, arm, at=(1, 2, 0), axis=[(1, 0, 0), (0, 0, 1)])
+    free = s.body("free", mass=1.0, inertia=0.1, angular_velocity=(1, 2, 3))
+    ball = s.spherical("ball", s.ground, free, at=(0.1, 0, 0))
+    s.friction("rub", cut, coefficient=0.02, diameter=1.0)
+    s.friction("first", cross, coordinate=0, coefficient=0.02, diameter=1.0, length=2.0)
+    grip: dict[str, Any] = {"coefficient": 0.02, "static": 0.03, "diameter": 1.0, "length": 2.0}
+    s.friction("second", cross, coordinate=1, **grip)
+    s.friction("given", ball, viscous=0.1, coulomb=0.2)
+    s.friction("worn", ball, coefficient="0.1 + v/(1 + N)", diameter=0.2)
+    s.constraint("turned", "free.e1 - t*free.e0*free.e2")
+    return s
+
+
 def rattling() -> System:
     """Return a bar with rigid contacts at both ends, one of them in a body that swings."""
     s = System("rattling", planar=True)
@@ -647,6 +670,7 @@ MECHANISMS: list[Callable[[], System]] = [
     joint_friction,
     held_journal,
     touching,
+    balls,
 ]
 
 

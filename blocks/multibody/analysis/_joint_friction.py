@@ -28,7 +28,7 @@ def find_doubtful(
 ) -> tuple[str, ...]:
     """Return the names of friction whose normal load the kernel of Φ_qᵀ changes."""
     joint_frictions = {
-        item.name: item.follows_reaction_of
+        item.name: (item.follows_reaction_of, getattr(item, "coordinate", None))
         for item in model.system.elements
         if item.follows_reaction_of
     }
@@ -41,10 +41,19 @@ def find_doubtful(
     doubtful = set()
     for lam in kernel.T:
         reactions = model.reactions(t, q, lam)
-        for name, joint in joint_frictions.items():
-            frame = rotations[joint.second.body.name] @ joint.frame_j
-            axis = frame[:, "fgh".index(joint.slide.along[0] if joint.slide else "h")]
+        for name, (joint, coordinate) in joint_frictions.items():
             reaction = reactions[joint.name]
+            if joint.is_ball:
+                if float(np.linalg.norm(reaction.force_j)) > 1e-7:
+                    doubtful.add(name)
+                continue
+            on_first = joint.has_pivots and coordinate == 0
+            frame = (
+                rotations[joint.first.body.name] @ joint.frame_i
+                if on_first
+                else rotations[joint.second.body.name] @ joint.frame_j
+            )
+            axis = frame[:, "fgh".index(joint.slide.along[0] if joint.slide else "h")]
             parts = [_across(reaction.force_j, axis), _across(reaction.torque_j, axis)]
             if all(of.kind == "length" for of in joint.coordinates):
                 parts.append(abs(float(reaction.torque_j @ axis)))

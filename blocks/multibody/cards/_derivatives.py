@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.formula._formula import Formula
+from ...core.formula._formula import Formula, Number
 from ..analysis._jets import evaluate
 from ..system._problems import doubt
 from ._expression import read_expression
@@ -40,49 +41,98 @@ def check_driver(
     refer
         Returns what stands for a variable in a formula.
     constants, variables
-        Values by name, and the paths of coordinates in the position by their names in cards.
+        Values by name, and what stands for coordinates in the position by their names in cards: a
+        path, or ``(-path)`` for an Euler parameter whose sign is the other one here.
     """
     found: dict[tuple[str, str], Formula] = {}
     places: dict[tuple[str, str], str] = {}
+    before = len(reader.problems.texts)
     for key, entry in block.entries.items():
         if key in ("position", "name"):
             continue
         match = _GIVEN.match(key.lower().replace("_", ""))
         what = match.group(1).removeprefix("i") if match else ""
         if match is None or ("q" in what) != (match.group(2) is not None):
-            doubt(entry.place, f"`{key}` is not a key of this card and is ignored.")
+            doubt(entry.place, f"`{key[:60]}` is not a key of this card and is ignored.")
             continue
         with reader.placed(entry.place):
             kind = (what, f"q{int(match.group(2))}" if "q" in what else "")
-            if kind in found:
+            if kind in places:
                 reader.problems.add(entry.place, f"`{key}` is there already: {places[kind]}.")
             elif kind[1]:
                 reader.find_quantity(kind[1])
-            found[kind] = read_expression(entry, refer)
             places[kind] = entry.place
+            found[kind] = read_expression(entry, refer)
     for what, label in (("t", "PSI_t"), ("tt", "PSI_tt")):
-        if not any(key[0] == what for key in found):
+        if (what, "") not in places:
             reader.problems.add(block.place, f"block {block.tag} has no `{label}`.")
-    if reader.problems.texts:
+    if len(reader.problems.texts) > before:
         return
+    for name in list(variables):
+        for what in ("q", "qt"):  # 0 in the original program
+            if (what, name) not in places:
+                found[what, name] = Formula("0", Number(0.0))
+    _compare(block, formula, found, places, constants, variables)
+
+
+def _compare(
+    block: Block,
+    formula: Formula,
+    found: dict[tuple[str, str], Formula],
+    places: Mapping[tuple[str, str], str],
+    constants: Mapping[str, float],
+    variables: Mapping[str, str],
+) -> None:
+    """Warn about each derivative that is another one than that of the position, at some points."""
     random = np.random.default_rng(1)
     for _ in range(5):
-        at = {path.strip("'"): float(random.uniform(0.1, 0.9)) for path in variables.values()}
+        at = {_path(text)[0]: float(random.uniform(0.1, 0.9)) for text in variables.values()}
         at |= {"t": float(random.uniform(0.1, 0.9)), **constants}
-        for (what, name), given in found.items():
-            try:
-                expected = _differentiate(formula, at, what, variables.get(name, "").strip("'"))
-                value = evaluate(given.term, {key: (x, 0.0, 0.0) for key, x in at.items()})[0]
-            except (ArithmeticError, ValueError, KeyError):
+        for (what, name), given in list(found.items()):
+            path, sign = _path(variables.get(name, ""))
+            expected = _value(_differentiate, formula, at, what, path)
+            value = _value(_evaluate, given, at)
+            if not np.isfinite(expected):
                 continue
-            if abs(value - expected) > TOLERANCE * max(1.0, abs(expected)):
+            expected *= sign
+            if abs(value - expected) <= TOLERANCE * max(1.0, abs(expected)):
+                continue
+            del found[what, name]
+            place = places.get((what, name))
+            if place is None:
                 doubt(
-                    places[what, name],
+                    block.place,
+                    f"block {block.tag} has no `PSI_{what}({name[1:]})`: 0 in the original "
+                    f"program. Here the derivatives are those of `position`: at one point it is "
+                    f"{expected:.6g}.",
+                )
+            elif np.isfinite(value):
+                doubt(
+                    place,
                     "this is not the derivative of `position`, which alone is used: at one point "
                     f"it is {value:.6g} instead of {expected:.6g}.",
                 )
-                found[what, name] = formula
-                return
+            else:
+                doubt(place, f"this has no finite value where `position` has {expected:.6g}.")
+
+
+def _value(find: Callable[..., float], *given: Any) -> float:
+    """Return a number, or NaN where there is none."""
+    try:
+        return find(*given)
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
+def _evaluate(formula: Formula, at: Mapping[str, float]) -> float:
+    return evaluate(formula.term, {key: (x, 0.0, 0.0) for key, x in at.items()})[0]
+
+
+def _path(text: str) -> tuple[str, float]:
+    """Return the path of what stands for a coordinate, and its sign."""
+    negative = text.startswith("(-")
+    path = text.removeprefix("(-").removesuffix(")") if negative else text
+    return path.strip("'"), -1.0 if negative else 1.0
 
 
 def _differentiate(formula: Formula, at: Mapping[str, float], what: str, path: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ....errors import DiagramError, name_list, suggest
 from ...core.formula._formula import Formula, Number, read_formula
-from ._file import Entry, is_whole
+from ._file import Entry
 
 FUNCTIONS = {
     **dict.fromkeys(("abs", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "exp", "log"), 1),
@@ -27,6 +27,8 @@ _TOKEN = re.compile(
 )
 DEEPEST = 100
 """Levels of parentheses."""
+LONGEST_NUMBER = 400
+"""Characters of a number."""
 
 Names = Callable[[str], str]
 """Returns what stands for a variable in the formula; raises a `DiagramError` if it is unknown."""
@@ -137,9 +139,9 @@ class _Translator:
     def value(self) -> str:
         kind, token = self.take()
         if kind == "number":
-            if is_whole(token):
-                return str(int(token))
-            return f"{token}." if token.isdigit() else token.lower().replace("d", "e")
+            if len(token) > LONGEST_NUMBER:
+                raise self.fail(f"`{token[:20]}…` is a number of {len(token)} characters")
+            return str(int(token)) if token.isdecimal() else token.lower().replace("d", "e")
         if token == "(":
             made = self.sum()
             self.expect(")")

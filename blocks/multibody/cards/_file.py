@@ -53,7 +53,8 @@ class Block:
         """Return an entry; note a problem if it is missing."""
         if key not in self.entries:
             close = suggest(key, self.entries)
-            self.problems.add(self.place, f"block {self.tag} has no `{key}`.{close}")
+            whole = f"block {self.tag}" if self.tag else "the card"
+            self.problems.add(self.place, f"{whole} has no `{key}`.{close}")
         return self.entries.get(key)
 
     def check_keys(self, known: Iterable[str]) -> None:
@@ -157,7 +158,7 @@ def _read_entry(
     if "!" in value and key != "name":
         problems.add(place, f"`{value[:60]}`: a comment needs a line of its own.")
         return None
-    if value.startswith("["):
+    if value.startswith("[") and key != "name":
         rows = [value[1:]]
         while "]" not in rows[-1]:
             following = next(lines, None)
@@ -190,8 +191,8 @@ def read_blocks(path: Path, problems: Problems) -> dict[str, Block]:
         word, tag = match.groups()
         if word == "end":
             if current is None or tag != current.tag:
-                opened = "no block is open" if current is None else f"open is {current.tag}"
-                problems.add(place, f"`end({tag})`: {opened}.")
+                opened = "no block is open" if current is None else f"open is {current.tag[:60]}"
+                problems.add(place, f"`end({tag[:60]})`: {opened}.")
             current = None
             continue
         if current is not None:
@@ -263,9 +264,9 @@ def read_general(path: Path, problems: Problems) -> General | None:
             else:
                 names[int(first)] = entry
             continue
-        key, _, value = line.partition(" ")
+        key, *value = line.split(None, 1)
         if key in ("NB", "TI", "TE", "ST", "PP"):
-            _keep(keys, Entry(key, value.strip(), place))
+            _keep(keys, Entry(key, value[0] if value else "", place))
         else:
             problems.add(place, f"expected NB, TI, TE, ST, PP or a body, got `{line[:60]}`.")
     before = len(problems.texts)
@@ -274,7 +275,9 @@ def read_general(path: Path, problems: Problems) -> General | None:
     process = keys.get("PP")
     if process is not None and process.value not in ("N", "Y"):
         problems.add(process.place, f"PP is N or Y, got `{process.value}`.")
-    if count is not None and (len(names) != count or sorted(names) != list(range(1, count + 1))):
+    if count is not None and not (
+        len(names) == count and all(1 <= number <= count for number in names)
+    ):
         problems.add(
             keys.entries["NB"].place,
             f"NB is {count}, and the table names the bodies {name_list(map(str, sorted(names)))}.",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ....errors import BiellaWarning, DiagramError, name_list
+from ...core.formula._formula import FUNCTIONS as FORMULA_FUNCTIONS
 from ..system._bodies import OWN_NAMES, Body, Marker
 from ..system._problems import Problems, doubt
 from ..system._rotations import (
@@ -506,22 +507,15 @@ class _Reader:
 
         def refer(name: str) -> str:
             if name in constants:
-                if keyword.iskeyword(name):
+                if keyword.iskeyword(name) or name in FORMULA_FUNCTIONS:
                     return f"({constants[name]!r})"
                 used[name] = constants[name]
                 return name
             if name == "t":
                 return self.refer(name)
-            number, rate = self.find_quantity(name)
-            body = self.names[(number - 1) // 7]
+            _, rate = self.find_quantity(name)
             if rate:
                 raise DiagramError(f"`{name}` is a rate: a driver is of coordinates and of t.")
-            if (number - 1) % 7 > 2:
-                raise DiagramError(
-                    f"`{name}` is an Euler parameter of `{body}`, which a driver cannot prescribe "
-                    f"here. Delete this driver and drive the angle of a joint in Python, such as "
-                    f"system.constraint('driver', 'joint.angle - 2*t')"
-                )
             variables[name] = self.refer(name)
             return variables[name]
 
@@ -533,7 +527,7 @@ class _Reader:
 
     def check_drivers(self, duration: float) -> None:
         """Note drivers that the pose cannot fulfil; warn if they ask the impossible later."""
-        if not self.driven:
+        if not self.driven or self.velocities:  # with these, it is the second reading
             return
         place = self.driven[0]
         with self.placed(place):

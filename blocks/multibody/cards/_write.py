@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import DiagramError, name_list
-from ...core.formula._formula import Variable
+from ...core.formula._formula import Term, Variable
 from ..elements._element import Constraint, Element
 from ..elements._formula_constraint import FormulaConstraint
 from ..elements._joint_load import JointLoad
@@ -25,7 +25,7 @@ from ..system._rotations import Array, quaternion_from_rotation
 from . import _file as files
 from ._frames import KINDS
 from ._read import COORDINATES, MassCenter
-from ._terms import ZERO, differentiate, write_term
+from ._terms import ZERO, add, differentiate, write_term
 
 if TYPE_CHECKING:
     from ..system._system import System
@@ -104,7 +104,7 @@ class _Writer:
 
     def write(self) -> dict[str, str]:
         for name in [self.system.name, *self.system.parts]:
-            if "\n" in name or "\r" in name or name != name.strip() or name.startswith("!"):
+            if not name or set("\n\r") & set(name) or name != name.strip() or name[0] == "!":
                 self.problems.append(f"the name {name!r} cannot be written on a line.")
         for body in self.system.bodies:
             self.add_body(body)
@@ -338,9 +338,11 @@ class _Writer:
         block = [f"name={item.name}", f"position={write_term(psi, known)}"]
         block += [f"PSI_t={write_term(t, known)}"]
         block += [f"PSI_tt={write_term(differentiate(t, 't'), known)}"]
+        rates: dict[str, Term] = {}  # a coordinate may have two names: b.x and b.position[0]
         for key in item.keys:
             number = known(_variable(key)).removeprefix("q")
-            rate = differentiate(psi, key)
+            rates[number] = add(rates.get(number, ZERO), differentiate(psi, key))
+        for number, rate in rates.items():
             mixed = differentiate(rate, "t")
             block.append(f"PSI_q({number})={write_term(rate, known)}")
             if mixed != ZERO:

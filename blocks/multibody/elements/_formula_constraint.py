@@ -130,7 +130,9 @@ class FormulaConstraintMethods(Parts):
 
         Coordinates are those of joints, ``crank.angle``, ``rail.displacement``; the place of a
         body's frame or of a marker in the world, ``slider.x``, ``rod.tip.y`` or
-        ``rod.tip.position[1]``; and in a plane the angle of a body in the world, ``rod.angle``.
+        ``rod.tip.position[1]``; in a plane the angle of a body in the world, ``rod.angle``; and in
+        space its Euler parameters, ``rod.e0`` … ``rod.e3``, with the sign of the outputs of that
+        name: that of the given rotation with e0 ≥ 0 at the start, and continuous over all turns.
 
         Parameters
         ----------

@@ -12,7 +12,16 @@ import numpy as np
 
 from ....errors import DiagramError, name_list, suggest
 from ...core.formula._formula import Formula, Variable
-from ..joints._joint import ALONG_F, ALONG_G, ALONG_H, ANGLE, Joint, JointKind, JointType
+from ..joints._joint import (
+    ALONG_F,
+    ALONG_G,
+    ALONG_H,
+    ANGLE,
+    EULER,
+    Joint,
+    JointKind,
+    JointType,
+)
 from ..plant._initial import coordinate_name
 from ..system._bodies import Body, Marker
 from ..system._parts import Parts
@@ -29,12 +38,13 @@ def _nothing(*_: Any) -> list[Stroke]:
 
 _FRAMES = JointKind(
     "frames",
-    spatial=JointType((), (ALONG_F, ALONG_G, ALONG_H), frames="given"),
+    spatial=JointType((), (ALONG_F, ALONG_G, ALONG_H, *EULER), frames="given"),
     planar=JointType((), (ALONG_F, ALONG_G, ANGLE), frames="given"),
     draw=_nothing,
     mount=_nothing,
 )
 _SPATIAL = ("x", "y", "z")
+_EULER = ("e0", "e1", "e2", "e3")
 _PLANAR = ("x", "y", "angle")
 
 
@@ -71,6 +81,7 @@ def list_coordinates(system: Parts) -> list[str]:
         for number in range(len(joint.coordinates))
     ]
     for body in system.bodies:
+        found += [f"{body.name}.{what}" for what in (() if system.planar else _EULER)]
         for owner in (body.name, *(marker.path for marker in body.markers.values())):
             found += [f"{owner}.{what}" for what in _names(system.planar)]
     return found
@@ -98,6 +109,8 @@ def find_coordinate(system: Parts, formula: Formula, variable: Variable, near: b
         if marker is not None:
             joint = between(frame_of(system.ground), marker)
             return Term(joint, names.index(what), 1.0)
+    if isinstance(found, Body) and what in _EULER:
+        return _find_euler(system, formula, variable, found, below, what)
     if isinstance(found, Body) and what == "angle" and not system.planar:
         raise formula.fail(
             variable.column,
@@ -115,3 +128,21 @@ def find_coordinate(system: Parts, formula: Formula, variable: Variable, near: b
         f"there is no coordinate `{path}` in `{system.name}`.{suggest(path, known)}{own} "
         f"Coordinates: {name_list(known)}",
     )
+
+
+def _find_euler(
+    system: Parts, formula: Formula, variable: Variable, body: Body, below: str, what: str
+) -> Term:
+    """Return an Euler parameter of the frame of a body."""
+    if system.planar:
+        raise formula.fail(
+            variable.column,
+            f"`{variable.name}`: a body in a plane has an angle; name `{body.name}.angle`",
+        )
+    if below:
+        raise formula.fail(
+            variable.column,
+            f"`{variable.name}`: Euler parameters are those of bodies; name `{body.name}.{what}`",
+        )
+    joint = between(frame_of(system.ground), frame_of(body))
+    return Term(joint, len(_SPATIAL) + _EULER.index(what), 1.0)

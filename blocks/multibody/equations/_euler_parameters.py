@@ -87,7 +87,33 @@ class EulerModel(AbstractModel):
         if rate is not None and acceleration is not None:
             partial = (a @ rate[:, :, None])[:, :, 0]
             inner = inner + 2.0 * spinning[body] @ rate[:, :, None] + acceleration[:, :, None]
-        return Field(value, jacobian, partial, (a @ inner)[:, :, 0])
+        field = Field(value, jacobian, partial, (a @ inner)[:, :, 0])
+        if self.shapes.euler:
+            self._fill_euler(field, q, v)
+        return field
+
+    def _fill_euler(self, field: Field, q: Array, v: Array) -> None:
+        """Put Euler parameters over their length into items: (e0, 0, 0) or (e1, e2, e3).
+
+        As rotations they depend on the direction of p alone. With s = p·p and f = e s^(-1/2):
+        f̈ = -ė s^(-3/2) ṡ + e (¾ s^(-5/2) ṡ² - ½ s^(-3/2) s̈), ṡ = 2 p·ṗ, s̈ = 2 ṗ·ṗ.
+        """
+        poses, rates = self.blocks(q)[:, 3:], self.blocks(v)[:, 3:]
+        for item, part in self.shapes.euler.items():
+            p, p_v = poses[self.shapes.body[item]], rates[self.shapes.body[item]]
+            pick = np.zeros((3, 4))
+            if part == 0:
+                pick[0, 0] = 1.0
+            else:
+                pick[:, 1:] = np.eye(3)
+            s, s_v, s_a = float(p @ p), 2.0 * float(p @ p_v), 2.0 * float(p_v @ p_v)
+            field.value[item] = pick @ p * s**-0.5
+            field.jacobian[item] = 0.0
+            field.jacobian[item, :, 3:] = pick @ (np.eye(4) - np.outer(p, p) / s) * s**-0.5
+            field.partial[item] = 0.0
+            field.rest[item] = -(pick @ p_v) * s**-1.5 * s_v + pick @ p * (
+                0.75 * s**-2.5 * s_v**2 - 0.5 * s**-1.5 * s_a
+            )
 
     def _base_names(self) -> list[str]:
         return [f"{body.name}: p·p" for body in self.bodies]

@@ -61,6 +61,7 @@ class Shapes:
         self.local: list[Array] = [np.zeros(3)]
         self.is_point: list[float] = [0.0]
         self.moving: list[tuple[int, Marker]] = []
+        self.euler: dict[int, int] = {}
         self._items: dict[object, int] = {}
         self._products: dict[tuple[int, int, int, int], int] = {}
         self._angles: dict[tuple[int, int], int] = {}
@@ -131,9 +132,20 @@ class Shapes:
     def coordinate(self, joint: Joint, index: int) -> int:
         """Return the scalar of a joint's coordinate."""
         of = joint.coordinates[index]
+        if of.kind == "euler":
+            return self._euler(joint.second.body, of.parameter)
         if of.kind == "length":
             return self.product((self._axis(joint, of.along), 0), self._between(joint))
         return self._joint_angle(joint, of)
+
+    def _euler(self, body: Body, parameter: int) -> int:
+        """Return the scalar of an Euler parameter: an item with e0, or with e1 … e3, is filled by
+        the model, as no point or direction is one."""
+        part, axis = (0, 0) if parameter == 0 else (1, parameter - 1)
+        item = self._item(("euler", body.name, part), body.index, np.zeros(3), 0.0)
+        self.euler[item] = part
+        unit = self.direction(self.ground, np.eye(3)[axis])
+        return self.product((unit, 0), (item, 0))
 
     def _joint_angle(self, joint: Joint, of: Coordinate) -> int:
         """Return the angle of `of` about `about` from `start`.

@@ -38,7 +38,7 @@ import numpy as np
 from .... import _contract as contract
 from ...core._ports import Parameter, parameter
 from ..system._bodies import Body, Marker
-from ..system._rotations import Array, freeze, rotation_about
+from ..system._rotations import Array, freeze, quaternion_from_rotation, rotation_about
 
 if TYPE_CHECKING:
     from ..drawing._strokes import Stroke
@@ -64,21 +64,23 @@ class Coordinate:
     - a length: q = d · along, in m
     - an angle: q of `of` about `about`, counted from `start`: atan2(of · (about × start),
       of · start) in rad, unwrapped over turns
+    - an Euler parameter of body j, in formulas of constraints alone: number `parameter`, 0 to 3
 
     The effort on a coordinate is what does work on its rate: it pushes or turns body j, and body i
     by the opposite.
     """
 
-    kind: Literal["length", "angle"]
+    kind: Literal["length", "angle", "euler"]
     along: Axis = ""
     of: Axis = ""
     start: Axis = ""
     about: Axis = ""
+    parameter: int = 0
 
     @property
     def unit(self) -> str:
         """Return its unit."""
-        return "m" if self.kind == "length" else "rad"
+        return {"length": "m", "angle": "rad", "euler": "1"}[self.kind]
 
     @property
     def effort_unit(self) -> str:
@@ -103,6 +105,7 @@ ANGLE = Coordinate("angle", of="f_j", start="f_i", about="h_i")
 ALONG_F = Coordinate("length", along="f_i")
 ALONG_G = Coordinate("length", along="g_i")
 ALONG_H = Coordinate("length", along="h_i")
+EULER = tuple(Coordinate("euler", parameter=k) for k in range(4))
 
 WELD, TURN = contract.MB_FIXED, contract.MB_REVOLUTE
 SLIDE, BALL = contract.MB_PRISMATIC, contract.MB_SPHERICAL
@@ -288,6 +291,16 @@ class Joint:
         return lengths[0] if len(lengths) == 1 else None
 
     @property
+    def has_pivots(self) -> bool:
+        """Return whether each of its coordinates turns in a bearing of its own."""
+        return self.type.friction_kind == contract.MB_JOINT_FRICTION_PIVOT
+
+    @property
+    def is_ball(self) -> bool:
+        """Return whether it turns freely and has no coordinates."""
+        return self.type.friction_kind == contract.MB_JOINT_FRICTION_SPHERICAL
+
+    @property
     def is_hinge(self) -> bool:
         """Whether the angle about its axis is its only coordinate."""
         return self.coordinates == (ANGLE,)
@@ -302,6 +315,8 @@ class Joint:
     def given_value(self, number: int) -> float:
         """Return a coordinate in the given pose, in m or rad, angles from -π to π."""
         of = self.coordinates[number]
+        if of.kind == "euler":
+            return float(quaternion_from_rotation(self.second.world_rotation)[of.parameter])
         if of.kind == "length":
             d = self.second.world_position - self.first.world_position
             return float(d @ self.given_axis(of.along))

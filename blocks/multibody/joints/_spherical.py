@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .... import _contract as contract
 from ...core._ports import Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, circle
 from ..drawing._symbols import JointView, mount_pedestal
@@ -19,7 +20,13 @@ def _draw(view: JointView) -> list[Stroke]:
 
 SPHERICAL = JointKind(
     "spherical",
-    spatial=JointType(POINT, chains=(Chain(((BALL, 0),)), Chain(((BALL, 0),))), takes_axis=False),
+    spatial=JointType(
+        POINT,
+        chains=(Chain(((BALL, 0),)), Chain(((BALL, 0),))),
+        takes_axis=False,
+        friction_kind=contract.MB_JOINT_FRICTION_SPHERICAL,
+        friction_sizes=("diameter",),
+    ),
     planar="a revolute does the same",
     draw=_draw,
     mount=mount_pedestal,

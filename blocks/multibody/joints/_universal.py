@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import _contract as contract
 from ....errors import DiagramError
 from ...core._ports import Matrix, Numbers
 from ..drawing._strokes import INK, WHITE, Stroke, circle
@@ -84,6 +85,7 @@ UNIVERSAL = JointKind(
             Chain(((TURN, 0), (TURN, 1)), 0, ((0, 1, 0.0), (1, 1, -_HALF_PI))),
             Chain(((TURN, 0), (TURN, 2)), 0, ((1, -1, 0.0), (0, -1, -_HALF_PI))),
         ),
+        friction_kind=contract.MB_JOINT_FRICTION_PIVOT,
     ),
     planar="use a revolute",
     draw=_draw,

@@ -26,6 +26,18 @@ static void most_mobile(const mb_view *m, int32_t c, const double *mobility, dou
     }
 }
 
+/* The same of a row that ties coordinates, alone in its closure. */
+static double own_mobile(const mb_view *m, int32_t c, const mb_coordinate_row *own, const double *inverse) {
+    const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
+    double most = 0.0;
+    for (int32_t n = 0; n < cut[MB_CUT_PATHS]; n++) {
+        const int32_t *path = m->paths + (cut[MB_CUT_PATH] + n) * MB_PATH_FIELDS;
+        const double reach = own->reach(m, c, path);
+        most += reach * reach * inverse[path[MB_PATH_V]];
+    }
+    return most;
+}
+
 /* The row weights α: large against the mass that a row moves, the same for every unit of length and mass. A row that moves
    next to nothing (redundant, or in a singular position) is weighed as if it moved a small part of what it could at the most:
    weighed by its own, it would turn rounding into a constraint. */
@@ -39,7 +51,7 @@ void mb_weigh_rows(mb_view *m) {
     for (int32_t c = 0; c < m->cut_count; c++) {
         const int32_t *cut = m->cuts + c * MB_CUT_FIELDS;
         const double *block = m->jacobian + cut[MB_CUT_J];
-        const bool own = mb_coordinate_row_of(m, c) != NULL;
+        const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         double lengths = 0.0, angles = 0.0;
         if (!own) most_mobile(m, c, inverse, &lengths, &angles);
         for (int32_t r = 0; r < cut[MB_CUT_ROWS]; r++) {
@@ -51,6 +63,7 @@ void mb_weigh_rows(mb_view *m) {
             }
             const bool angular = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
             if (!own) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
+            else if (own->reach) mobility = fmax(mobility, smallest_part * own_mobile(m, c, own, inverse));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
             if (!mb_row_holds(m, row)) m->alpha[row] = 0.0;
         }

@@ -397,7 +397,8 @@ int mb_check(const bl_block *b) {
         if (!mb_in_range(b->i[head[MB_AT_MOTION_LAWS] + k], 0, laws)) return 0;
     for (int64_t k = 0; k < measures; k++) {
         const int32_t *measure = b->i + head[MB_AT_MEASURES] + k * MB_MEASURE_FIELDS;
-        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_ANGLE + 1) ||
+        if (!mb_in_range(measure[MB_MEASURE_TYPE], MB_LENGTH, MB_EULER + 1) ||
+            (measure[MB_MEASURE_TYPE] == MB_EULER && measure[MB_MEASURE_ALONG] > 3) ||
             !mb_in_range(measure[MB_MEASURE_I], 0, markers) || !mb_in_range(measure[MB_MEASURE_J], 0, markers) ||
             !mb_in_range(measure[MB_MEASURE_ALONG], 0, 6) || !mb_in_range(measure[MB_MEASURE_OF], 0, 6) ||
             !mb_in_range(measure[MB_MEASURE_START], 0, 6))
@@ -636,7 +637,7 @@ void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N) {
 /* The constraint wrench of a joint on the body of its second marker, without the efforts on its coordinates: for a tree joint from
    the recursion, for a closure from its multipliers. The torque is about that marker. A negative `marker` is -1 - its index and
    means that the tree runs from the second body to the first. */
-void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
+static void reaction(const mb_view *m, int32_t index, int32_t marker, bool ideal, double *F, double *N) {
     memset(F, 0, 3 * sizeof(double));
     memset(N, 0, 3 * sizeof(double));
     if (index < m->link_count) {
@@ -647,7 +648,7 @@ void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, dou
         mb_copy(s->N, N);
         mb_sub(s->p, P, arm);
         mb_add_cross(arm, F, N);
-        mb_take_out_efforts(m, index, F, N);
+        if (ideal) mb_take_out_efforts(m, index, F, N);
     } else {
         const int32_t *cut = m->cuts + (index - m->link_count) * MB_CUT_FIELDS;
         for (int32_t k = cut[MB_CUT_ROW]; k < cut[MB_CUT_ROW] + cut[MB_CUT_ROWS]; k++) {
@@ -661,6 +662,14 @@ void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, dou
         F[k] = -F[k];
         N[k] = -N[k];
     }
+}
+
+void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
+    reaction(m, index, marker, true, F, N);
+}
+
+void mb_joint_wrench(const mb_view *m, int32_t index, int32_t marker, double *F, double *N) {
+    reaction(m, index, marker, false, F, N);
 }
 
 static void push_pairs(const mb_view *m, int32_t cut, const mb_coordinate_row *own) {

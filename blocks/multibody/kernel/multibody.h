@@ -104,7 +104,8 @@ enum {
     MB_MEASURE_START,
     MB_MEASURE_FIELDS
 };
-enum { MB_LENGTH, MB_ANGLE };
+/* EULER: the Euler parameter ALONG of marker J, in rows by formula; I is a marker on the ground. */
+enum { MB_LENGTH, MB_ANGLE, MB_EULER };
 /* Time of the last update of the measures; then the largest error of an angle prediction, its time and its measure. */
 enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_SIZE };
 /* I, J: markers, or the indices of a joint coordinate in q and in v; a negative I is measure -1 - I. LAW: index of a single law, or
@@ -114,7 +115,7 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
    Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
    EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. Touch: see elements/contact/touch.c. JointFriction: LAW its record. Stiction: LAW its index among
-   these. JointStiction: LAW likewise, P its record among joint frictions. */
+   these. JointStiction: LAW likewise, P its record among joint frictions. EXTRA of a JointFriction: 1 in a spherical joint. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
     MB_FORCE,
@@ -135,13 +136,16 @@ enum {
     MB_POINT_FORCE,
     MB_TOUCH,
     MB_TOUCHES, /* contact of shapes: in one place, in several */
+    MB_SPHERICAL_FRICTION,
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
 /* Friction from the reaction of a joint. SLIDE, TURN: indices of its coordinates in v with their signs, or measures with sign 0.
    REACTION: index of its link or closure. MARKER: marker on its second body, negative if the tree runs the other way. MIDDLE: the
    marker about which couples tilt it. P: coefficient, smoothing speed (or static coefficient), diameter, length; a planar joint has one of the last two.
-   LAW: that of the coefficient, of the normal load and the slip, in place of the number; or -1. */
+   LAW: that of the coefficient, of the normal load and the slip, in place of the number; or -1.
+   PIVOT: one axis of a universal joint, TURN its coordinate, MIDDLE the marker whose z is this axis. SPHERICAL: SLIDE and TURN are the
+   markers of the joint, and there is no length. */
 enum {
     MB_JOINT_FRICTION_KIND,
     MB_JOINT_FRICTION_SLIDE,
@@ -159,6 +163,8 @@ enum {
     MB_JOINT_FRICTION_REVOLUTE,
     MB_JOINT_FRICTION_PRISMATIC,
     MB_JOINT_FRICTION_CYLINDRICAL,
+    MB_JOINT_FRICTION_PIVOT,
+    MB_JOINT_FRICTION_SPHERICAL,
     MB_JOINT_FRICTION_KINDS
 };
 /* Joints, then drivers, among which redundant reactions are distributed. REACTION is the index of the link or closure, I and J are
@@ -426,9 +432,10 @@ typedef struct {
     double size; /* magnitude of the terms whose difference is Φ: its rounding error is eps times this */
 } mb_row_state;
 
-/* A coordinate in the formula of a row: ∂Φ/∂x, and what a unit of its effort does to two bodies where it is measured. */
+/* A coordinate in the formula of a row: ∂Φ/∂x, what that could be at the most nearby, and what a unit of its effort does to two bodies
+   where it is measured. */
 typedef struct {
-    double slope, P[3], F[3], N[3];
+    double slope, reach, P[3], F[3], N[3];
 } mb_term_state;
 
 /* Positions of the two markers of a closure: in the world, and relative to the bases of their branches. The relative positions do not
@@ -475,9 +482,10 @@ typedef struct {
     mb_event_functions at[MB_EVENT_TIMES];
 } mb_rigid;
 
-/* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
+/* Axes of a bearing, from its middle to the marker that its reaction is about, what couples press: 2 / length, 2 / width; and the
+   relative angular velocity of a spherical joint. */
 typedef struct {
-    double x[3], y[3], z[3], arm[3], tilt, twist;
+    double x[3], y[3], z[3], arm[3], tilt, twist, w[3];
 } mb_joint_friction_frame;
 
 /* Work space of friction from reactions; see elements/friction/joint_friction.c. */
@@ -799,6 +807,11 @@ bool mb_has_body_coordinates(const mb_view *m);
 /* x, y, z, e0 … e3 of the frame of a body, by `axis`, and its rate. Euler parameters have continuous signs. */
 double mb_body_coordinate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
 double mb_body_rate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q);
+/* An Euler parameter that is measured, and the torque of a unit effort on it, which is also its derivative by the angular velocity;
+   then its rate and second derivative, from these two. */
+double mb_euler_measure(const mb_view *m, const int32_t *measure, const double *q, double *effort);
+double mb_euler_measure_rate(const mb_view *m, const int32_t *measure, const double *effort, double value,
+                             double *second);
 /* Chooses the signs at the start: those nearest to the given rotations. */
 void mb_start_signs(mb_view *m, const double *q);
 
@@ -922,6 +935,8 @@ typedef struct {
     void (*place)(mb_view *m, int32_t cut, double t, const double *q); /* Φ and its size */
     void (*rate)(mb_view *m, int32_t cut, double t, const double *v); /* Φ̇ and c */
     double (*slope)(const mb_view *m, int32_t cut, const int32_t *path); /* ∂Φ̇/∂v of one of its speeds */
+    /* What its magnitude could be at the most in other poses; NULL where no pose is singular. */
+    double (*reach)(const mb_view *m, int32_t cut, const int32_t *path);
     /* The pairs by which Φ moves bodies that no effort of the tree moves: the next from number `from` on, which begins at 0. Returns the
        number after it, or -1 if there is none. */
     int32_t (*next_pair)(const mb_view *m, int32_t cut, int32_t from, mb_pair *pair);
@@ -1130,6 +1145,8 @@ int mb_finish_step(bl_block *b, mb_view *m, double t, double h, double *x);
 void mb_note_step(mb_view *m, double t, double h, const double *x);
 /* What the constraint of a joint does to the body of its second marker, and about that; see there. Needs the wrenches of mb_find_wrenches. */
 void mb_reaction(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
+/* The same with the efforts on the coordinates of a joint in the tree; those of a closure are not known here. */
+void mb_joint_wrench(const mb_view *m, int32_t index, int32_t marker, double *F, double *N);
 /* Takes out of a wrench on link `last`, the end of the chain of a joint, what acts along the coordinates of the joint. */
 void mb_take_out_efforts(const mb_view *m, int32_t last, double *F, double *N);
 /* Finds the wrenches through tree joints, and shares loads among redundant joints; needs accelerations. */

@@ -95,6 +95,7 @@ static void read_given(mb_view *m, double t, double *q, double *v) {
         const mb_coordinate_row *own = mb_coordinate_row_of(m, c);
         if (own && own->follow_turns) own->follow_turns(m, c, t, q);
     }
+    mb_start_signs(m, q);
 }
 
 /* Where the given pose puts the center of mass of the body of link `l`, less where it is; and the rotation from the given axes to the

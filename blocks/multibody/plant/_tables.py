@@ -505,6 +505,8 @@ class Tables:
         """Return the number of a coordinate that is measured between two markers."""
         if coordinate.kind == "length":
             record = [0, i, j, _AXIS[coordinate.along], 0, 0]
+        elif coordinate.kind == "euler":
+            record = [2, i, j, coordinate.parameter, 0, 0]
         else:
             axes = (coordinate.about, coordinate.of, coordinate.start)
             record = [1, i, j, *(_AXIS[axis] for axis in axes)]

@@ -78,11 +78,12 @@ def grow_tree(system: System) -> Tree:
     ]
     driven = _driven_joints(system, usable)
     wanted = _wanted_joints(system)
+    pivots = _pivoted_joints(system)
     neighbors: dict[Body, list[tuple[float, int, Joint, Body]]] = {system.ground: []}
     for body in system.bodies:
         neighbors[body] = []
     for number, joint in enumerate(usable):
-        cost = 1e-3 if joint.name in wanted else 1.0
+        cost = 1e-6 if joint.name in pivots else 1e-3 if joint.name in wanted else 1.0
         a, b = joint.first.body, joint.second.body
         neighbors[a].append((cost, number, joint, b))
         neighbors[b].append((cost, number, joint, a))
@@ -144,6 +145,12 @@ def _wanted_joints(system: System) -> set[str]:
     wanted = {item.acts_on.name for item in system.elements if item.acts_on}
     ties = (*system.couplings, *system.general_constraints)
     return wanted | {term.joint.name for item in ties for term in item.terms}
+
+
+def _pivoted_joints(system: System) -> set[str]:
+    """Names of universal joints that rub: in the tree the moments on their pivots are known."""
+    joints = (item.follows_reaction_of for item in system.elements)
+    return {joint.name for joint in joints if joint and joint.has_pivots}
 
 
 def _add_chain(tree: Tree, system: System, joint: Joint | None, parent: Body, child: Body) -> None:

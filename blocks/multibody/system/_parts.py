@@ -144,6 +144,16 @@ class Parts:
     def _vector(self, what: str, value: Any) -> Array:
         return freeze(np.zeros(3)) if value is None else read_vector(what, value, self.planar)
 
+    def _check_joint(self, name: str, joint: Joint) -> None:
+        """Require a joint of this system."""
+        if not isinstance(joint, Joint):
+            raise DiagramError(
+                f"`{name}` acts on a joint, got {joint!r}. Pass the joint itself, as returned by "
+                "`revolute` and the like."
+            )
+        if self._parts.get(joint.name) is not joint:
+            raise DiagramError(f"`{name}` acts on `{joint.name}`, a joint of another system.")
+
     def _find_coordinate(
         self,
         name: str,
@@ -152,13 +162,7 @@ class Parts:
         kind: Literal["length", "angle"] | None = None,
     ) -> int:
         """Return the number of a joint's coordinate: the one given, or the only one that fits."""
-        if not isinstance(joint, Joint):
-            raise DiagramError(
-                f"`{name}` acts on a joint, got {joint!r}. Pass the joint itself, as returned by "
-                "`revolute` and the like."
-            )
-        if self._parts.get(joint.name) is not joint:
-            raise DiagramError(f"`{name}` acts on `{joint.name}`, a joint of another system.")
+        self._check_joint(name, joint)
         listed = ", ".join(
             f"{n}: {_describe(coordinate)}" for n, coordinate in enumerate(joint.coordinates)
         )

@@ -30,6 +30,8 @@ bool mb_has_body_coordinates(const mb_view *m) {
         const int32_t type = m->signals.records[n * MB_SIGNAL_FIELDS + MB_SIGNAL_TYPE];
         if (type == MB_OUT_BODY_COORDINATE || type == MB_OUT_BODY_RATE) return true;
     }
+    for (int32_t n = 0; n < m->head[MB_MEASURES]; n++)
+        if (m->measures[n * MB_MEASURE_FIELDS + MB_MEASURE_TYPE] == MB_EULER) return true;
     return false;
 }
 
@@ -77,6 +79,26 @@ void mb_start_signs(mb_view *m, const double *q) {
         for (int k = 0; k < 4; k++) product += e[k] * (m->head[MB_PLANAR] ? planar[k] : given[k]);
         m->signals.signs[body] = product < 0.0 ? -1.0 : 1.0;
     }
+}
+
+double mb_euler_measure(const mb_view *m, const int32_t *measure, const double *q, double *effort) {
+    const int32_t k = measure[MB_MEASURE_ALONG];
+    double e[4];
+    euler_of_frame(m, measure[MB_MEASURE_J], q, e);
+    /* 2 ė0 = -ω · e,  2 ė_k = ω · (e0 k + e × k), all in axes of the world */
+    const double rows[4][3] = {{-e[1], -e[2], -e[3]}, {e[0], e[3], -e[2]}, {-e[3], e[0], e[1]}, {e[2], -e[1], e[0]}};
+    for (int c = 0; c < 3; c++) effort[c] = 0.5 * rows[k][c];
+    return e[k];
+}
+
+double mb_euler_measure_rate(const mb_view *m, const int32_t *measure, const double *effort, double value,
+                             double *second) {
+    const int32_t link = mb_link_of(m, measure[MB_MEASURE_J]);
+    *second = 0.0;
+    if (link < 0) return 0.0;
+    const mb_link_state *s = &m->link[link];
+    *second = mb_dot(effort, s->wd) - 0.25 * mb_dot(s->w, s->w) * value;
+    return mb_dot(effort, s->w);
 }
 
 double mb_body_coordinate(const mb_view *m, int32_t marker, int32_t axis, double t, const double *q) {

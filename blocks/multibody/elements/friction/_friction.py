@@ -18,6 +18,7 @@ from ...system._reading import read_not_negative, read_positive, suggest_keyword
 from .._element import Element, Output, power
 from ._joint_friction import SMOOTHING_SPEED, JointFriction, make_joint_friction
 from ._joint_stiction import JointStiction
+from ._spherical_friction import SphericalFriction, refuse_ball_stiction
 from ._stiction import Stiction
 
 if TYPE_CHECKING:
@@ -107,13 +108,15 @@ class FrictionMethods(Parts):
         static: float | None = None,
         middle: Literal["first", "second"] = "second",
         coordinate: int | None = None,
-    ) -> Friction | Stiction | JointFriction | JointStiction:
+    ) -> Friction | Stiction | SphericalFriction | JointFriction | JointStiction:
         """Add friction to a joint: with given efforts, or from its reaction by a `coefficient`.
 
         With given efforts it acts on one coordinate with rate v: -(viscous v + coulomb tanh(v /
-        smoothing_speed)); see `Friction`. With `static`, the joint sticks; see `Stiction`. With a
-        coefficient, and the size of its bearing, it is Coulomb's, from the reaction of a revolute,
-        prismatic or cylindrical joint; see `JointFriction`, and with `static` `JointStiction`.
+        smoothing_speed)); see `Friction`. With `static`, the joint sticks; see `Stiction`. In a
+        spherical joint it is a torque against the relative angular velocity; see
+        `SphericalFriction`. With a coefficient, and the size of its bearing, it is Coulomb's, from
+        the reaction of a revolute, prismatic, cylindrical or spherical joint or of a pivot of a
+        universal joint; see `JointFriction`, and with `static` `JointStiction`.
         Its outputs are then ``name.torque`` and ``name.force`` on the coordinates, ``load`` (the
         normal load) and ``power_loss``. With `static` there is also ``sticks``.
 
@@ -127,21 +130,23 @@ class FrictionMethods(Parts):
             Of friction: a number, or a law of the slip ``v`` of the surfaces in m/s and of the
             normal load ``N`` in N, such as `stribeck_friction` and `film_friction`.
         diameter, length
-            Of the bearing of a joint with a coefficient, in m. In space both; in a plane the
-            diameter of a revolute or the length of a prismatic joint.
+            Of the bearing of a joint with a coefficient, in m. In space both, of a spherical joint
+            the diameter; in a plane the diameter of a revolute or the length of a prismatic joint.
         smoothing_speed
             Speed at which dry friction reaches 76 %: that of the coordinate, in m/s or rad/s; with
             a coefficient that of the surfaces, in m/s. 1e-3 by default. With 0 the joint sticks, up
             to `static` or, without that, `coulomb` or `coefficient`.
         static
             Largest effort with which the joint sticks, at least `coulomb`, in N or N m; with a
-            coefficient, the largest coefficient with which a revolute or prismatic joint
-            sticks, at least `coefficient`. Dry friction is then not smoothed.
+            coefficient, the largest coefficient with which a revolute or prismatic joint or a
+            pivot sticks, at least `coefficient`. Dry friction is then not smoothed. A spherical
+            joint has no stick mode.
         middle
             Marker at the middle of the bearing of a sliding joint: the second for a block
             on a rail, the first for a rod in a bush.
         coordinate
-            From 0; the only one of the joint if not given.
+            From 0; the only one of the joint if not given. With a coefficient that of a pivot of a
+            universal joint: 0 on its first body, 1 on its second; each is friction of its own.
         """
         self._check_name(name)
         if static is not None and smoothing_speed:
@@ -150,15 +155,15 @@ class FrictionMethods(Parts):
                 f"`smoothing_speed`, with which it creeps: leave one of them out."
             )
         if coefficient is not None:
-            if viscous or coulomb or coordinate is not None:
+            if viscous or coulomb:
                 raise DiagramError(
-                    f"`{name}` has a `coefficient`: it follows from the reaction of the joint and "
-                    f"acts on all its coordinates. Add viscous, coulomb or coordinate as "
-                    f"friction of another name."
+                    f"`{name}` has a `coefficient`: it follows from the reaction of the joint. Add "
+                    f"viscous or coulomb as friction of another name."
                 )
             return make_joint_friction(
-                self, name, joint, coefficient, diameter, length, smoothing_speed, static, middle
-            )
+                self, name, joint, coefficient, diameter, length, smoothing_speed, static, middle,
+                coordinate,
+            )  # fmt: skip
         if diameter is not None or length is not None:
             raise DiagramError(
                 f"`{name}` has the size of a bearing but no `coefficient`: give one, or leave "
@@ -166,6 +171,12 @@ class FrictionMethods(Parts):
             )
         damping = read_not_negative(name, "viscous", viscous)
         dry = read_not_negative(name, "coulomb", coulomb)
+        self._check_joint(name, joint)
+        if joint.is_ball and coordinate is None:
+            refuse_ball_stiction(name, joint, static, smoothing_speed)
+            smooth = SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
+            speed = read_positive(name, "smoothing_speed", smooth)
+            return self._add(SphericalFriction(name, joint, damping, dry, speed))
         place = self._find_coordinate(name, joint, coordinate)
         if static is None and smoothing_speed != 0.0:
             smooth = SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed

@@ -17,6 +17,8 @@ from ...system._parts import Parts
 from ...system._reading import read_not_negative, read_positive
 from .._element import Element, Output, power
 from ._joint_stiction import JointStiction
+from ._pivots import require_tree
+from ._spherical_friction import refuse_ball_stiction
 
 if TYPE_CHECKING:
     from ...equations._loads import LoadState
@@ -41,7 +43,15 @@ class JointFriction(Element):
         F_z = -coefficient N (ṡ / w) tanh(w / smoothing_speed)
         M_z = -coefficient N (diameter / 2) (θ̇ diameter / 2 / w) tanh(w / smoothing_speed)
 
-    A revolute has no ṡ, a prismatic joint no θ̇. Force and couple are added as in the source;
+    A revolute has no ṡ, a prismatic joint no θ̇. A universal joint has two pins, the pivots of its
+    cross, each with its own friction and its own load: M is then the whole moment across the axis
+    of the pivot, with the efforts on the other coordinate, as for two revolutes with a cross
+    without mass. A spherical joint with the relative angular velocity ω has
+
+        N = |F|,   w = |ω| diameter / 2
+        M = -coefficient N (diameter / 2) (ω / |ω|) tanh(w / smoothing_speed)
+
+    on its second body, in axes of the world. Force and couple are added as in the source;
     the load of two narrow supports is smaller: the larger of the two terms if both act in one
     plane. Not in the source, but derived analogously: the prismatic joint, whose guide turns M_z
     into a pair of forces across its width, and the distribution of the friction of a cylindrical
@@ -65,6 +75,8 @@ class JointFriction(Element):
     middle
         Whether the middle of the bearing is the first marker of the joint or the second; they are
         apart where a joint slides.
+    coordinate
+        Of a universal joint: the pivot, 0 on the first body and 1 on the second.
     """
 
     kernel = contract.MB_JOINT_FRICTION
@@ -76,11 +88,20 @@ class JointFriction(Element):
     length: float | None
     smoothing_speed: float
     middle: Literal["first", "second"]
+    coordinate: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return the coordinates of its joint on which it acts."""
+        every = tuple(range(len(self.joint.coordinates)))
+        return every if self.coordinate is None else (self.coordinate,)
 
     @property
     def efforts(self) -> tuple[Literal["force", "torque"], ...]:
         """Return its efforts: on the displacement, on the angle of its joint, or on both."""
-        return tuple(of.effort for of in self.joint.coordinates)
+        if self.joint.is_ball:
+            return ("torque",)
+        return tuple(self.joint.coordinates[n].effort for n in self.numbers)
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield its parameters by path."""
@@ -115,6 +136,14 @@ class JointFriction(Element):
                 contract.MB_JOINT_FRICTION_TORQUE, "N.m", "of friction on the angle", 1, "solution"
             ),
         }
+        if self.joint.is_ball:
+            known["torque"] = Output(
+                contract.MB_JOINT_FRICTION_TORQUE,
+                "N.m",
+                "of friction on the second body, in axes of the world",
+                3,
+                "solution",
+            )
         load = "with which the bearing presses: the normal load"
         return {effort: known[effort] for effort in self.efforts} | {
             "load": Output(contract.MB_JOINT_FRICTION_LOAD, "N", load, 1, "solution"),
@@ -133,19 +162,23 @@ class JointFriction(Element):
         joint = self.joint
         kind = joint.type.friction_kind
         assert kind is not None
+        ends = tables.marker(joint.first, joint.frame_i), tables.marker(joint.second, joint.frame_j)
         places = {"length": [0, 0], "angle": [0, 0]}
-        for number, of in enumerate(joint.coordinates):
+        for number in self.numbers:
             at = tables.coordinate(joint, number)
-            places[of.kind] = [at.v, at.sign] if at.sign else [-1 - at.q, 0]
-        first = self.middle == "first"
+            sign = max(-1, min(at.sign, 1))
+            places[joint.coordinates[number].kind] = [at.v, sign] if sign else [-1 - at.q, 0]
+        if joint.is_ball:
+            places = {"length": [ends[0], 0], "angle": [ends[1], 0]}
+        if joint.has_pivots:
+            require_tree(tables, self.name, joint)
         number = tables.add_joint_friction([
             kind, *places["length"], *places["angle"],
             *tables.reaction(joint),
-            tables.marker(joint.first, joint.frame_i) if first
-            else tables.marker(joint.second, joint.frame_j),
+            ends[0 if self.middle == "first" else 1],
             *self._coefficient(tables),
         ])  # fmt: skip
-        return [0, 0, 0, number, 0]
+        return [0, 0, 0, number, int(joint.is_ball)]
 
     def _coefficient(self, tables: Tables) -> tuple[int, int]:
         """Return where its numbers begin, the coefficient being the first, and the law or -1."""
@@ -156,11 +189,13 @@ class JointFriction(Element):
 
     def reserve(self, shapes: Shapes) -> list[int]:
         """Return the scalars of its coordinates."""
-        return [shapes.coordinate(self.joint, n) for n in range(len(self.joint.coordinates))]
+        return [shapes.coordinate(self.joint, n) for n in self.numbers]
 
     def push(self, at: LoadState, items: list[int]) -> None:
         """Let it be where it does nothing: in a joint at rest."""
-        if any(at.rate(n) != 0.0 for n in items):
+        ends = self.joint.first, self.joint.second
+        turns = self.joint.is_ball and (at.spin(at.body(ends[1])) - at.spin(at.body(ends[0]))).any()
+        if turns or any(at.rate(n) != 0.0 for n in items):
             raise DiagramError(
                 f"friction `{self.name}` follows from the reaction of `{self.joint.name}`, "
                 f"which runs, kinematics() and inverse_dynamics() iterate. Where nothing moves it "
@@ -178,6 +213,7 @@ def make_joint_friction(
     smoothing_speed: float | None,
     static: float | None,
     middle: Literal["first", "second"],
+    coordinate: int | None,
 ) -> JointFriction | JointStiction:
     """Add friction from the reaction of a joint; see `System.friction`."""
     if isinstance(joint, Joint) and joint.type.friction_kind is None:
@@ -187,12 +223,30 @@ def make_joint_friction(
             f"only {', '.join(others)} and {last} joints have it. Give viscous and "
             f"coulomb instead."
         )
-    system._find_coordinate(name, joint, 0)  # it is a joint of this system
+    system._check_joint(name, joint)
+    if joint.has_pivots and coordinate is None:
+        raise DiagramError(
+            f"`{name}` is friction in `{joint.name}`, a {joint.kind} joint, which has two pivots, "
+            f"each with its own load: give coordinate=0 for the one on "
+            f"`{joint.first.body.name}`, 1 for the one on `{joint.second.body.name}`, and add "
+            f"friction of another name for the other one."
+        )
+    if not joint.has_pivots and coordinate is not None:
+        raise DiagramError(
+            f"`{name}` has a `coefficient`: it follows from the reaction of `{joint.name}`, a "
+            f"{joint.kind} joint, and acts on all that it leaves free. Leave `coordinate` out."
+        )
+    if coordinate is not None:
+        coordinate = system._find_coordinate(name, joint, coordinate)
+        middle = "first" if coordinate == 0 else "second"  # the marker with the axis of the pivot
     for other in system.elements:
-        if other.follows_reaction_of is joint:
+        if other.follows_reaction_of is not joint:
+            continue
+        if coordinate is None or getattr(other, "coordinate", None) == coordinate:
+            pivot = "" if coordinate is None else f"pivot {coordinate} of "
             raise DiagramError(
-                f"`{other.name}` is friction from the reaction of `{joint.name}` already: a "
-                f"joint has one bearing."
+                f"`{other.name}` is friction from the reaction of {pivot}`{joint.name}` already: a "
+                f"{'joint' if coordinate is None else 'pivot'} has one bearing."
             )
     if middle not in ("first", "second"):
         raise DiagramError(f"`middle` of `{name}` is 'first' or 'second', got {middle!r}.")
@@ -211,6 +265,8 @@ def make_joint_friction(
             )
         sizes[what] = None if value is None else read_positive(name, what, value)
     dry = _read_coefficient(name, coefficient)
+    if joint.is_ball:
+        refuse_ball_stiction(name, joint, static, smoothing_speed)
     if isinstance(dry, AbstractLaw) and (static is not None or smoothing_speed == 0.0):
         raise DiagramError(
             f"`{name}` has `static` friction, and a coefficient that is a law: a joint sticks with "
@@ -219,13 +275,17 @@ def make_joint_friction(
     if not isinstance(dry, AbstractLaw) and (static is not None or smoothing_speed == 0.0):
         limit = _read_static(name, joint, dry, static)
         return system._add(
-            JointStiction(name, joint, dry, limit, sizes["diameter"], sizes["length"], middle)
+            JointStiction(
+                name, joint, dry, limit, sizes["diameter"], sizes["length"], middle, coordinate or 0
+            )
         )
     speed = read_positive(
         name, "smoothing_speed", SMOOTHING_SPEED if smoothing_speed is None else smoothing_speed
     )
     return system._add(
-        JointFriction(name, joint, dry, sizes["diameter"], sizes["length"], speed, middle)
+        JointFriction(
+            name, joint, dry, sizes["diameter"], sizes["length"], speed, middle, coordinate
+        )
     )
 
 
@@ -245,7 +305,7 @@ def _read_coefficient(name: str, coefficient: Lawlike) -> float | AbstractLaw:
 
 def _read_static(name: str, joint: Joint, dry: float, static: float | None) -> float:
     """Return the coefficient with which a joint sticks."""
-    if len(joint.coordinates) > 1:
+    if len(joint.coordinates) > 1 and not joint.has_pivots:
         raise DiagramError(
             f"`{name}` has `static` friction in `{joint.name}`, a {joint.kind} joint, which slides "
             f"and turns: a joint with a stick mode has one coordinate. Take a smoothing_speed, or "

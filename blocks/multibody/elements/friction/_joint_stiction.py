@@ -11,6 +11,7 @@ from .....errors import DiagramError
 from ....core._ports import Parameter, parameter
 from ...joints._joint import Joint
 from .._element import Element, Output, power
+from ._pivots import require_tree
 
 if TYPE_CHECKING:
     from ...equations._loads import LoadState
@@ -46,6 +47,8 @@ class JointStiction(Element):
         Of dry friction while the joint slides, and largest while it sticks.
     diameter, length, middle
         As for `JointFriction`.
+    coordinate
+        Of its joint; a universal joint has two, each with its own mode.
     """
 
     kernel = contract.MB_JOINT_STICTION
@@ -57,6 +60,7 @@ class JointStiction(Element):
     diameter: float | None
     length: float | None
     middle: Literal["first", "second"]
+    coordinate: int = 0
 
     def parameters(self) -> Iterator[Parameter]:
         """Yield its parameters by path."""
@@ -87,7 +91,7 @@ class JointStiction(Element):
 
     def outputs(self) -> Mapping[str, Output]:
         """Return its available outputs, by name."""
-        of = self.joint.coordinates[0]
+        of = self.joint.coordinates[self.coordinate]
         effort = f"of friction on the coordinate of {self.joint.name}"
         load = "with which the bearing presses: the normal load"
         return {
@@ -115,9 +119,11 @@ class JointStiction(Element):
         joint = self.joint
         kind = joint.type.friction_kind
         assert kind is not None
-        at = tables.coordinate(joint, 0)
+        at = tables.coordinate(joint, self.coordinate)
+        if joint.has_pivots:
+            require_tree(tables, self.name, joint)
         places = {"length": [0, 0], "angle": [0, 0]}
-        places[joint.coordinates[0].kind] = (
+        places[joint.coordinates[self.coordinate].kind] = (
             [at.v, max(-1, min(at.sign, 1))] if at.sign else [-1 - at.q, 0]
         )
         first = self.middle == "first"
@@ -133,7 +139,7 @@ class JointStiction(Element):
 
     def reserve(self, shapes: Shapes) -> int:
         """Return the scalar of its coordinate."""
-        return shapes.coordinate(self.joint, 0)
+        return shapes.coordinate(self.joint, self.coordinate)
 
     def push(self, at: LoadState, items: int) -> None:
         """Let it be where it does nothing: in a joint at rest."""

@@ -8,6 +8,11 @@
  * A revolute has no ṡ and a prismatic joint no θ̇: the formulas then reduce to those of [V]. The last term of N and the sharing of f
  * between the two directions of a cylindrical joint are ours.
  *
+ * A universal joint has two such pins, the PIVOTS of its cross, each without M_z and with a load of its own. What tilts one of them is
+ * the whole moment through the joint about the other axis, which the efforts on the other coordinate are part of: for two revolutes with
+ * a cross without mass the same follows. A spherical joint has the radius R = d/2, N = |F|, the relative angular velocity ω, w = R |ω|:
+ *     M = -f N R (ω / |ω|) tanh(w / w_s)
+ *
  * The coefficient f may be a law of w and of N, such as that of Stribeck or of an oil film.
  *
  * Reactions depend on friction and friction on reactions. All is linear but for the roots: with the mechanism solved without
@@ -33,11 +38,25 @@ const int32_t *mb_joint_friction_record(const mb_view *m, int32_t number) {
     return m->joint_frictions + number * MB_JOINT_FRICTION_FIELDS;
 }
 
+static bool joint_friction_is(const int32_t *joint_friction, int32_t kind) {
+    return joint_friction[MB_JOINT_FRICTION_KIND] == kind;
+}
 static bool joint_friction_slides(const int32_t *joint_friction) {
-    return joint_friction[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_REVOLUTE;
+    return joint_friction_is(joint_friction, MB_JOINT_FRICTION_PRISMATIC) ||
+           joint_friction_is(joint_friction, MB_JOINT_FRICTION_CYLINDRICAL);
 }
 static bool joint_friction_turns(const int32_t *joint_friction) {
-    return joint_friction[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_PRISMATIC;
+    return !joint_friction_is(joint_friction, MB_JOINT_FRICTION_PRISMATIC) &&
+           !joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL);
+}
+static bool joint_friction_is_closure(const mb_view *m, const int32_t *joint_friction) {
+    return joint_friction[MB_JOINT_FRICTION_REACTION] >= m->link_count;
+}
+/* The other pivot of the same universal joint. */
+static bool joint_friction_is_across(const int32_t *pivot, const int32_t *other) {
+    return pivot != other && joint_friction_is(pivot, MB_JOINT_FRICTION_PIVOT) &&
+           joint_friction_is(other, MB_JOINT_FRICTION_PIVOT) &&
+           pivot[MB_JOINT_FRICTION_REACTION] == other[MB_JOINT_FRICTION_REACTION];
 }
 
 static bool joint_friction_coordinate_fits(const int32_t *head, int32_t place, int32_t sign) {
@@ -45,7 +64,9 @@ static bool joint_friction_coordinate_fits(const int32_t *head, int32_t place, i
 }
 
 bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
-    const int32_t *head = b->i, markers = head[MB_MARKERS], numbers = head[MB_PLANAR] ? 3 : 4;
+    const int32_t *head = b->i, markers = head[MB_MARKERS];
+    const bool ball = joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL);
+    const int32_t numbers = head[MB_PLANAR] || ball ? 3 : 4;
     if (!mb_in_range(joint_friction[MB_JOINT_FRICTION_KIND], 0,
                      head[MB_PLANAR] ? MB_JOINT_FRICTION_CYLINDRICAL : MB_JOINT_FRICTION_KINDS))
         return false;
@@ -57,6 +78,9 @@ bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
         !joint_friction_coordinate_fits(head, joint_friction[MB_JOINT_FRICTION_TURN],
                                         joint_friction[MB_JOINT_FRICTION_TURN_SIGN]))
         return false;
+    if (ball && !(mb_in_range(joint_friction[MB_JOINT_FRICTION_SLIDE], 0, markers) &&
+                  mb_in_range(joint_friction[MB_JOINT_FRICTION_TURN], 0, markers)))
+        return false;
     return mb_in_range(joint_friction[MB_JOINT_FRICTION_REACTION], 0, (int64_t)head[MB_LINKS] + head[MB_CUTS]) &&
            mb_in_range(joint_friction[MB_JOINT_FRICTION_MARKER], -markers, markers) &&
            mb_in_range(joint_friction[MB_JOINT_FRICTION_MIDDLE], 0, markers) &&
@@ -67,10 +91,10 @@ bool mb_joint_friction_check(const bl_block *b, const int32_t *joint_friction) {
 /* In a plane a pin has a diameter and a guide a length. */
 static mb_bearing_size joint_friction_size(const mb_view *m, const int32_t *joint_friction) {
     const double *p = m->p + joint_friction[MB_JOINT_FRICTION_P];
-    const bool prismatic = joint_friction[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC;
+    const bool prismatic = joint_friction_is(joint_friction, MB_JOINT_FRICTION_PRISMATIC);
     mb_bearing_size size = {
         .coefficient = p[0], .smoothing = p[1], .radius = 0.5 * p[2], .length = INFINITY, .width = INFINITY};
-    if (!m->head[MB_PLANAR]) size.length = p[3];
+    if (!m->head[MB_PLANAR] && !joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL)) size.length = p[3];
     if (!m->head[MB_PLANAR] && prismatic) size.width = p[2];
     if (m->head[MB_PLANAR] && prismatic) size.length = p[2];
     if (joint_friction[MB_JOINT_FRICTION_LAW] >= 0) size.coefficient = 1.0; /* the law is in the strength */
@@ -99,6 +123,13 @@ static void joint_friction_rates(const mb_view *m, const int32_t *joint_friction
                 : 0.0;
 }
 
+/* Of the second body of a spherical joint relative to the first. */
+static void joint_friction_spin(const mb_view *m, const int32_t *joint_friction, double *w) {
+    const int32_t i = mb_link_of(m, joint_friction[MB_JOINT_FRICTION_SLIDE]),
+                  j = mb_link_of(m, joint_friction[MB_JOINT_FRICTION_TURN]);
+    for (int k = 0; k < 3; k++) w[k] = (j < 0 ? 0.0 : m->link[j].w[k]) - (i < 0 ? 0.0 : m->link[i].w[k]);
+}
+
 /* An oil film has friction without a load, of which its coefficient is infinite. */
 static const double LEAST_LOAD = 1e-9;
 
@@ -116,6 +147,13 @@ static void joint_friction_unit_efforts(const mb_view *m, int32_t number, double
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     double slide, turn;
     joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
+    if (joint_friction_is(joint_friction,
+                          MB_JOINT_FRICTION_SPHERICAL)) { /* the direction is kept beside, the rate is 1 */
+        double *w = m->friction.frame[number].w;
+        joint_friction_spin(m, joint_friction, w);
+        turn = sqrt(mb_dot(w, w));
+        for (int k = 0; k < 3 && turn > 0.0; k++) w[k] /= turn;
+    }
     const double slip = hypot(slide, turn * size.radius);
     m->friction.slip[number] = slip;
     const double share = slip == 0.0 ? 0.0 : size.coefficient * tanh(slip / size.smoothing) / slip;
@@ -133,8 +171,19 @@ static void joint_friction_push(const mb_view *m, int32_t place, int32_t sign, d
     else joint_force[place] += sign * effort;
 }
 
+static void joint_friction_push_torque(const mb_view *m, const int32_t *joint_friction, const double *torque) {
+    static const double anywhere[3] = {0, 0, 0};
+    const double opposite[3] = {-torque[0], -torque[1], -torque[2]};
+    mb_push(m, joint_friction[MB_JOINT_FRICTION_SLIDE], anywhere, NULL, opposite);
+    mb_push(m, joint_friction[MB_JOINT_FRICTION_TURN], anywhere, NULL, torque);
+}
+
 static void joint_friction_add(const mb_view *m, int32_t number, double t, double load, double *joint_force) {
     const int32_t *joint_friction = mb_joint_friction_record(m, number);
+    if (joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL)) {
+        const double *w = m->friction.frame[number].w, effort = load * m->friction.turn[number];
+        joint_friction_push_torque(m, joint_friction, (const double[3]){effort * w[0], effort * w[1], effort * w[2]});
+    }
     if (joint_friction_slides(joint_friction))
         joint_friction_push(m, joint_friction[MB_JOINT_FRICTION_SLIDE], joint_friction[MB_JOINT_FRICTION_SLIDE_SIGN], t,
                             load * m->friction.slide[number], joint_force);
@@ -155,7 +204,7 @@ static void joint_friction_push_found(mb_view *m, const int32_t *force, double t
 static void joint_friction_point(const mb_view *m, int32_t number, double t) {
     const int32_t *joint_friction = mb_joint_friction_record(m, number),
                   marker = joint_friction[MB_JOINT_FRICTION_MARKER], middle = joint_friction[MB_JOINT_FRICTION_MIDDLE];
-    const int z = m->head[MB_PLANAR] && joint_friction[MB_JOINT_FRICTION_KIND] == MB_JOINT_FRICTION_PRISMATIC ? 0 : 2;
+    const int z = m->head[MB_PLANAR] && joint_friction_is(joint_friction, MB_JOINT_FRICTION_PRISMATIC) ? 0 : 2;
     const mb_bearing_size size = joint_friction_size(m, joint_friction);
     mb_joint_friction_frame *frame = &m->friction.frame[number];
     double R[9], P[3], P_middle[3];
@@ -175,14 +224,23 @@ static void joint_friction_reaction(const mb_view *m, int32_t number, double *pa
     const int32_t *joint_friction = mb_joint_friction_record(m, number);
     const mb_joint_friction_frame *frame = &m->friction.frame[number];
     double F[3], N[3];
-    mb_reaction(m, joint_friction[MB_JOINT_FRICTION_REACTION], joint_friction[MB_JOINT_FRICTION_MARKER], F, N);
+    const bool whole =
+        joint_friction_is(joint_friction, MB_JOINT_FRICTION_PIVOT); /* the moment about the other pivot, too */
+    (whole ? mb_joint_wrench : mb_reaction)(m, joint_friction[MB_JOINT_FRICTION_REACTION],
+                                            joint_friction[MB_JOINT_FRICTION_MARKER], F, N);
     mb_add_cross(frame->arm, F, N);
     parts[0] = mb_dot(frame->x, F), parts[1] = mb_dot(frame->y, F);
+    if (joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL)) { /* its force alone */
+        parts[2] = mb_dot(frame->z, F), parts[3] = 0.0, parts[4] = 0.0;
+        return;
+    }
     parts[2] = mb_dot(frame->x, N), parts[3] = mb_dot(frame->y, N), parts[4] = mb_dot(frame->z, N);
 }
 
 static double joint_friction_load(const mb_view *m, int32_t number, const double *parts) {
     const mb_joint_friction_frame *frame = &m->friction.frame[number];
+    if (joint_friction_is(mb_joint_friction_record(m, number), MB_JOINT_FRICTION_SPHERICAL))
+        return sqrt(mb_dot(parts, parts));
     return sqrt(parts[0] * parts[0] + parts[1] * parts[1]) +
            frame->tilt * sqrt(parts[2] * parts[2] + parts[3] * parts[3]) + frame->twist * fabs(parts[4]);
 }
@@ -255,6 +313,17 @@ void mb_joint_friction_reactions(mb_view *still, double *parts) {
         joint_friction_reaction(still, k, parts + k * MB_JOINT_FRICTION_PARTS);
 }
 
+/* A closure knows no efforts on its coordinates: adds that of a pivot for a load of 1 N to what tilts the other. */
+static void joint_friction_add_across(const mb_view *m, int32_t number, double *response) {
+    const int32_t *pivot = mb_joint_friction_record(m, number);
+    for (int32_t k = 0; k < m->head[MB_JOINT_FRICTIONS] && joint_friction_is_closure(m, pivot); k++) {
+        if (!joint_friction_is_across(pivot, mb_joint_friction_record(m, k))) continue;
+        double *parts = response + (int64_t)k * MB_JOINT_FRICTION_PARTS;
+        parts[2] += m->friction.turn[number] * mb_dot(m->friction.frame[k].x, m->friction.frame[number].z);
+        parts[3] += m->friction.turn[number] * mb_dot(m->friction.frame[k].y, m->friction.frame[number].z);
+    }
+}
+
 /* Response to the friction of a load of 1 N in one joint: v', λ, and the change of the reactions of all joints with friction. */
 static void joint_friction_respond(mb_view *still, int32_t number, double t) {
     const int32_t count = still->head[MB_JOINT_FRICTIONS], *joint_friction = mb_joint_friction_record(still, number);
@@ -264,10 +333,13 @@ static void joint_friction_respond(mb_view *still, int32_t number, double t) {
     mb_clear_links(still);
     joint_friction_add(still, number, t, 1.0, still->force);
     /* A pair of forces on two links acts on all joints between them. */
-    mb_respond(still, joint_friction[MB_JOINT_FRICTION_REACTION] >= still->link_count, 1.0);
+    const bool ball = joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL);
+    double *response = still->friction.response + (int64_t)number * count * MB_JOINT_FRICTION_PARTS;
+    mb_respond(still, ball || joint_friction_is_closure(still, joint_friction), 1.0);
     mb_clear_links(still);
     joint_friction_add(still, number, t, 1.0, still->force);
-    mb_joint_friction_reactions(still, still->friction.response + (int64_t)number * count * MB_JOINT_FRICTION_PARTS);
+    mb_joint_friction_reactions(still, response);
+    joint_friction_add_across(still, number, response);
 }
 
 /* One pass over all loads, each with the newest of the others. Returns the largest change, and whose it is. */
@@ -366,8 +438,11 @@ bool mb_solve_joint_friction(mb_view *m, double t, const double *v) {
 
 static bool joint_friction_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     (void)tally;
-    return mb_check_markers(b, force) && mb_check_numbers(b, force, 0) && mb_in_range(force[MB_FORCE_EXTRA], 0, 8) &&
-           mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_JOINT_FRICTIONS]);
+    if (!mb_check_markers(b, force) || !mb_check_numbers(b, force, 0) ||
+        !mb_in_range(force[MB_FORCE_LAW], 0, b->i[MB_JOINT_FRICTIONS]))
+        return false;
+    const int32_t *record = b->i + b->i[MB_AT_JOINT_FRICTIONS] + force[MB_FORCE_LAW] * MB_JOINT_FRICTION_FIELDS;
+    return force[MB_FORCE_EXTRA] == (joint_friction_is(record, MB_JOINT_FRICTION_SPHERICAL) ? 1 : 0);
 }
 
 static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
@@ -380,20 +455,26 @@ static bool joint_friction_sound(const mb_view *m, const int32_t *force, mb_faul
                      : mb_allow(fault, "coefficient", p[0], MB_ALLOWED_NOT_NEGATIVE)) &&
            mb_allow(fault, "smoothing_speed", p[1], MB_ALLOWED_POSITIVE) &&
            mb_allow(fault, guide ? "length" : "diameter", p[2], MB_ALLOWED_POSITIVE) &&
-           (planar || mb_allow(fault, "length", p[3], MB_ALLOWED_POSITIVE));
+           (planar || joint_friction_is(record, MB_JOINT_FRICTION_SPHERICAL) ||
+            mb_allow(fault, "length", p[3], MB_ALLOWED_POSITIVE));
 }
 
 static double joint_friction_loss(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
     (void)q;
     const int32_t number = force[MB_FORCE_LAW];
     const double load_found = m->friction.strength[number];
-    double slide, turn;
-    joint_friction_rates(m, mb_joint_friction_record(m, number), t, v, &slide, &turn);
+    const int32_t *joint_friction = mb_joint_friction_record(m, number);
+    double slide, turn, w[3];
+    joint_friction_rates(m, joint_friction, t, v, &slide, &turn);
+    if (joint_friction_is(joint_friction, MB_JOINT_FRICTION_SPHERICAL)) {
+        joint_friction_spin(m, joint_friction, w);
+        turn = mb_dot(w, m->friction.frame[number].w);
+    }
     return -(load_found * m->friction.slide[number]) * slide - load_found * m->friction.turn[number] * turn;
 }
 
 static int32_t joint_friction_width(const int32_t *force, int32_t what) {
-    (void)force;
+    if (force[MB_FORCE_EXTRA] != 0 && what == MB_JOINT_FRICTION_TORQUE) return 3;
     return mb_in_range(what, 0, MB_JOINT_FRICTION_QUANTITIES) ? 1 : -1;
 }
 
@@ -403,7 +484,11 @@ static int joint_friction_show(mb_view *m, const int32_t *force, double t, const
     const double strength = m->friction.strength[number];
     switch (what) {
         case MB_JOINT_FRICTION_FORCE: *y = strength * m->friction.slide[number]; break;
-        case MB_JOINT_FRICTION_TORQUE: *y = strength * m->friction.turn[number]; break;
+        case MB_JOINT_FRICTION_TORQUE:
+            *y = strength * m->friction.turn[number];
+            if (force[MB_FORCE_EXTRA] == 0) break;
+            for (int k = 2; k >= 0; k--) y[k] = *y * m->friction.frame[number].w[k];
+            break;
         case MB_JOINT_FRICTION_LOAD: *y = m->friction.load[number]; break;
         default: *y = joint_friction_loss(m, force, t, q, v);
     }

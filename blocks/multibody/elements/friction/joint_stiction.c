@@ -28,7 +28,8 @@ static bool joint_stiction_check(const bl_block *b, const int32_t *force, mb_tal
         force[MB_FORCE_LAW] != tally->stictions++)
         return false;
     const int32_t *record = b->i + b->i[MB_AT_JOINT_FRICTIONS] + force[MB_FORCE_P] * MB_JOINT_FRICTION_FIELDS;
-    return record[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_CYLINDRICAL;
+    return record[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_CYLINDRICAL &&
+           record[MB_JOINT_FRICTION_KIND] != MB_JOINT_FRICTION_SPHERICAL;
 }
 
 static bool joint_stiction_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {

@@ -2,6 +2,9 @@
  *
  *     Φ̇ = Σ g_k ẋ_k + Φ_t,   c = Σ g_k ẍ_k + Σ Σ ẋ_k (∂²Φ/∂x_k∂x_l) ẋ_l + 2 Σ (∂g_k/∂t) ẋ_k + Φ_tt       g = ∂Φ/∂x, ẍ for v' = 0
  *
+ * An Euler parameter of a body, x = e_k, is a measure of its own kind: ẋ = n · ω, ẍ = n · ω' - ω² x / 4, and the effort on it is the
+ * torque n; see elements/formula/body_coordinates.c.
+ *
  * A pass of the formula over the jets of all x and of t is Φ, Φ̇ and c; a pass in which x_k alone changes, at the rate 1, is g_k. The
  * effort on x_k is -λ g_k. Of the row, VALUE is its law, of type MB_LAW_FUNCTION or
  * MB_LAW_CURVE. */
@@ -83,7 +86,19 @@ static void function_along(const mb_view *m, const mb_function *f, const double 
     bl_formula_jet_along(f->code, f->length, time, f->jets, m->p, &none, jet);
 }
 
+static bool term_is_euler(const mb_view *m, const int32_t *term) {
+    return term[MB_TERM_SIGN] == 0 && function_measure(m, term)[MB_MEASURE_TYPE] == MB_EULER;
+}
+
+/* Whether it is an angle, or a number that changes as much in a radian. */
+static bool term_turns(const mb_view *m, const int32_t *term) {
+    if (term[MB_TERM_SIGN] == 0) return function_measure(m, term)[MB_MEASURE_TYPE] != MB_LENGTH;
+    return function_link(m, term)[MB_LINK_TYPE] == MB_REVOLUTE;
+}
+
 static double term_value(const mb_view *m, const int32_t *term, double t, const double *q) {
+    double effort[3];
+    if (term_is_euler(m, term)) return mb_euler_measure(m, function_measure(m, term), q, effort);
     return term[MB_TERM_SIGN] == 0 ? mb_measure(m, -1 - term[MB_TERM_PLACE], t)
                                    : mb_coordinate(term[MB_TERM_SIGN], q[function_link(m, term)[MB_LINK_Q]]);
 }
@@ -97,10 +112,15 @@ static double function_value(const mb_view *m, const mb_function *f, double t, c
 }
 
 /* What a unit of the effort on a measured coordinate does. */
-static void place_term(const mb_view *m, const int32_t *term, double t, mb_term_state *state) {
+static void place_term(const mb_view *m, const int32_t *term, double t, const double *q, mb_term_state *state) {
     const int32_t measure = -1 - term[MB_TERM_PLACE], *record = function_measure(m, term);
     memset(state->F, 0, sizeof state->F);
     memset(state->N, 0, sizeof state->N);
+    if (record[MB_MEASURE_TYPE] == MB_EULER) {
+        memset(state->P, 0, sizeof state->P);
+        (void)mb_euler_measure(m, record, q, state->N);
+        return;
+    }
     mb_measure_axis(m, measure, record[MB_MEASURE_TYPE] == MB_ANGLE ? state->N : state->F);
     mb_marker_motion(m, record[mb_measure_axis_on_first(m, measure) ? MB_MEASURE_J : MB_MEASURE_I], t, state->P, NULL,
                      NULL);
@@ -116,8 +136,10 @@ static void formula_row_place(mb_view *m, int32_t cut, double t, const double *q
         function_along(m, &f, (const double[3]){t, 0.0, 0.0}, jet);
         f.jets[3 * n + 1] = 0.0;
         f.state[n].slope = jet[1];
+        /* A slope that vanishes here, as that of sin x, may not a radian away. */
+        f.state[n].reach = term_turns(m, function_term(&f, n)) ? fmax(fabs(jet[1]), fabs(jet[2])) : fabs(jet[1]);
         size = fmax(size, fabs(jet[1] * f.jets[3 * n]));
-        if (function_term(&f, n)[MB_TERM_SIGN] == 0) place_term(m, function_term(&f, n), t, &f.state[n]);
+        if (function_term(&f, n)[MB_TERM_SIGN] == 0) place_term(m, function_term(&f, n), t, q, &f.state[n]);
     }
     m->row_state[row].size = size;
 }
@@ -130,7 +152,9 @@ static void formula_row_rate(mb_view *m, int32_t cut, double t, const double *v)
         const int32_t *term = function_term(&f, n), sign = term[MB_TERM_SIGN];
         double *x = f.jets + 3 * n;
         x[2] = 0.0;
-        if (sign == 0) x[1] = mb_measure_rate(m, -1 - term[MB_TERM_PLACE], t, &x[2]);
+        if (term_is_euler(m, term))
+            x[1] = mb_euler_measure_rate(m, function_measure(m, term), f.state[n].N, x[0], &x[2]);
+        else if (sign == 0) x[1] = mb_measure_rate(m, -1 - term[MB_TERM_PLACE], t, &x[2]);
         else x[1] = sign < 0 ? -v[function_link(m, term)[MB_LINK_V]] : v[function_link(m, term)[MB_LINK_V]];
     }
     function_along(m, &f, (const double[3]){t, 1.0, 0.0}, jet);
@@ -202,6 +226,32 @@ static double formula_row_slope(const mb_view *m, int32_t cut, const int32_t *pa
     return sum;
 }
 
+/* What a unit speed of a path could do to a measured coordinate at the most, in other poses of what is between. */
+static double term_reach(const mb_view *m, const int32_t *measure, const mb_term_state *state, const int32_t *path) {
+    const int32_t l = path[MB_PATH_LINK], kind = measure[MB_MEASURE_TYPE];
+    const bool slides = m->links[l * MB_LINK_FIELDS + MB_LINK_TYPE] == MB_PRISMATIC;
+    if (function_carries(m, l, mb_link_of(m, measure[MB_MEASURE_I])) ==
+        function_carries(m, l, mb_link_of(m, measure[MB_MEASURE_J])))
+        return 0.0;
+    if (kind != MB_LENGTH) return slides ? 0.0 : kind == MB_EULER ? 0.5 : 1.0;
+    if (slides) return 1.0;
+    double arm[3];
+    mb_sub(state->P, m->link[l].p, arm);
+    return sqrt(mb_dot(arm, arm));
+}
+
+static double formula_row_reach(const mb_view *m, int32_t cut, const int32_t *path) {
+    const mb_function f = function_of(m, function_row_of(m, cut));
+    double sum = 0.0;
+    for (int32_t n = 0; n < f.count; n++) {
+        const int32_t *term = function_term(&f, n);
+        if (term[MB_TERM_SIGN] == 0)
+            sum += f.state[n].reach * term_reach(m, function_measure(m, term), &f.state[n], path);
+        else if (path[MB_PATH_LINK] == term[MB_TERM_PLACE]) sum += f.state[n].reach;
+    }
+    return sum;
+}
+
 static int32_t formula_row_next_pair(const mb_view *m, int32_t cut, int32_t from, mb_pair *pair) {
     const mb_function f = function_of(m, function_row_of(m, cut));
     for (int32_t n = from; n < f.count; n++) {
@@ -261,6 +311,7 @@ const mb_coordinate_row mb_row_formula = {.check = formula_row_check,
                                           .place = formula_row_place,
                                           .rate = formula_row_rate,
                                           .slope = formula_row_slope,
+                                          .reach = formula_row_reach,
                                           .next_pair = formula_row_next_pair,
                                           .turns = formula_row_turns,
                                           .start_turns = formula_row_start_turns,

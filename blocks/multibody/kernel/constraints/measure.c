@@ -2,6 +2,7 @@
  *
  *   length  q = a · d                                    d = P_j - P_i
  *   angle   q = atan2(o · (a × s), o · s), unwrapped     of o about a, counted from s
+ *   Euler   q = e_k of marker j, of which the rows by formula take care: formula_row.c
  *
  * Coordinates of a joint that closes a loop are measures, and so is the angle of a planar bushing. An angle is unwrapped against the
  * prediction from its value and rate at the end of the last step, which are stored in memory; at the end of a step with the mean of
@@ -91,6 +92,7 @@ void mb_measure_axis(const mb_view *m, int32_t measure, double *axis) {
 double mb_measure(const mb_view *m, int32_t measure, double t) {
     const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS;
     double axis[3];
+    if (record[MB_MEASURE_TYPE] == MB_EULER) return 0.0;
     measure_axis(m, record, MB_MEASURE_ALONG, axis);
     if (record[MB_MEASURE_TYPE] == MB_LENGTH) {
         double P_i[3], P_j[3], d[3];
@@ -114,6 +116,8 @@ double mb_measure_rate(const mb_view *m, int32_t measure, double t, double *seco
     const double *w_i = turning_of(m, i, false), *w_j = turning_of(m, j, false);
     const double *wd_i = turning_of(m, i, true), *wd_j = turning_of(m, j, true);
     double axis[3], axis_rate[3], axis_second[3];
+    *second = 0.0;
+    if (record[MB_MEASURE_TYPE] == MB_EULER) return 0.0;
     measure_axis(m, record, MB_MEASURE_ALONG, axis);
     const bool on_i = mb_measure_axis_on_first(m, measure);
     mb_cross(on_i ? w_i : w_j, axis, axis_rate);
@@ -141,6 +145,7 @@ void mb_measure_push(const mb_view *m, int32_t measure, double t, double effort)
     const int32_t *record = m->measures + measure * MB_MEASURE_FIELDS, i = record[MB_MEASURE_I],
                   j = record[MB_MEASURE_J];
     double axis[3], P[3], opposite[3];
+    if (record[MB_MEASURE_TYPE] == MB_EULER) return;
     measure_axis(m, record, MB_MEASURE_ALONG, axis);
     for (int k = 0; k < 3; k++) {
         axis[k] *= effort;

@@ -1,12 +1,15 @@
 """Mechanisms from folders of cards."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 
 from biella import BiellaWarning, DiagramError
 from biella.blocks.multibody import System, mechanisms, read_s3d
+from biella.blocks.multibody.cards import _read
+from biella.blocks.multibody.system._rotations import rotation_about
 
 from ..elements.formula import card_mechanism
 from .card_sets import FIVE_BAR, SLIDER_CRANK, START, change, close, copy, run
@@ -165,7 +168,7 @@ WRONG = [
     ("Connection.s3d", "begin(1)", "begin(²)", r"line 5: the tag of a block is a whole number"),
     ("Connection.s3d", "begin(1)", f"begin({'1' * 5000})", r"line 5: the tag of a block is a"),
     ("Connection.s3d", "body2=1", "body2=²", r"line 9: `body2` is a whole number"),
-    ("Force.s3d", "50*step(4-t)", "1" * 5000, r"line 13: `Tz`: .*too long"),
+    ("Force.s3d", "50*step(4-t)", "1" * 5000, r"line 13: `Tz`: .*a number of 5000 characters"),
     ("Force.s3d", "50*step(4-t)", "q" + "1" * 5000, r"line 13: `Tz`: there is no variable"),
     ("General.s3d", "TE          15.", "TE -1", r"line 4: TE must be later"),
     ("General.s3d", "ST          30000", "ST 0", r"line 5: ST must be positive"),
@@ -217,14 +220,97 @@ def test_missing_cards_are_listed(tmp_path):
     assert len(error.value.problems) == 4
 
 
-def test_euler_parameters_in_drivers_are_refused(tmp_path):
-    folder = copy(tmp_path / "s")
-    cardan = (FIVE_BAR.parent / "cardan" / "Driving Pos.s3d").read_text()
-    (folder / "Driving Pos.s3d").write_text(cardan)
-    message = r"Driving Pos.s3d, line 8: `position`: `q4` is an Euler parameter of `Manovella`"
-    with pytest.raises(DiagramError, match=message) as error:
-        System.from_s3d(folder, mass_center="legacy")
-    assert len(error.value.problems) == 2
+BEND = 0.5  # rad, between the shafts of the Cardan joint
+
+
+def cardan_joint():
+    """Two shafts, a cross and two bearings; the input shaft turns about x."""
+    out = np.array([np.cos(BEND), np.sin(BEND), 0.0])
+    s = System("Cardan", (0.0, 0.0, 0.0))
+    turned = rotation_about((0.0, 0.0, 1.0), BEND)
+    ahead = s.body("Ingresso", mass=1.0, inertia=(0.01, 0.02, 0.02))
+    cross = s.body("Crociera", mass=0.1, inertia=0.001)
+    behind = s.body("Uscita", mass=1.0, inertia=(0.01, 0.02, 0.02), rotation=turned)
+    # The fork of the input is along z, perpendicular to both shafts.
+    joints = [
+        s.revolute("main", s.ground, ahead, at=(0, 0, 0), axis=(1, 0, 0)),
+        s.revolute("fork", ahead, cross, at=(0, 0, 0), axis=(0, 0, 1)),
+        s.revolute("yoke", cross, behind, at=(0, 0, 0), axis=turned[:, 1]),
+    ]
+    s.cylindrical("end", s.ground, behind, at=out, axis=out)
+    s.torque("load", behind.marker("flange"), tuple(-2.0 * out))
+    return s, joints
+
+
+CARDAN = FIVE_BAR.parent / "cardan" / "Driving Pos.s3d"
+
+
+@pytest.fixture
+def few_looks(monkeypatch):
+    """Try the motion of a fully driven mechanism at fewer times than a user would have it."""
+    monkeypatch.setattr(_read, "LOOKS", 9)
+
+
+@pytest.mark.filterwarnings("error:.*derivative")
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_cardan_driver_card_is_the_driver_by_hand(tmp_path, few_looks, sign):
+    """q4 = cos(ωt/2) and q5 = sin(ωt/2), ω = 2, over 1.4 turns: e0 and e1 change their signs.
+
+    `sign`: of the Euler parameters of the output shaft, which no driver names, and of the input
+    shaft, whose driver is then of -q4 and -q5.
+    """
+    s, (main, *_) = cardan_joint()
+    folder = s.to_s3d(tmp_path / "cards", end=4.4)
+    driver = CARDAN.read_text()
+    assert "position = q4-cos(1/2*omega*t)" in driver
+    if sign < 0:
+        change(folder, "Initial Configuration.s3d", "q4=1.0", "q4=-1.0")
+        for old, new in (("= q4-", "= -q4-"), ("= q5-", "= -q5-"), ("(4) = 1", "(4) = -1"),
+                         ("(5) = 1", "(5) = -1")):  # fmt: skip
+            driver = driver.replace(old, new)
+    (folder / "Driving Pos.s3d").write_text(driver)
+    back = System.from_s3d(folder)
+    assert back.report().freedom == 0
+    s.driver("drive", main, "2*t")
+    times = np.linspace(0.0, 4.4, 23)
+    found, wanted = back.kinematics(times), s.kinematics(times)
+    for name in ("main.angle", "end.angle", "yoke.angle_acceleration", "Uscita.angular_velocity"):
+        # Constraints are closed to 1e-10, of which accelerations see some hundred times as much.
+        np.testing.assert_allclose(found[name], wanted[name], rtol=0, atol=1e-8, err_msg=name)
+    # The speed of the output, in closed form.
+    ratio = np.cos(BEND) / (1 - np.sin(BEND) ** 2 * np.cos(2 * times - np.pi / 2) ** 2)
+    np.testing.assert_allclose(np.abs(found["end.angle_speed"]), 2 * ratio, rtol=1e-8)
+    names = ("main.angle", "end.angle", "end.angle_speed", "fork.torque")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BiellaWarning)  # reactions of redundant joints
+        one, other = run(back, names, 4.4, step=5e-3), run(s, names, 4.4, step=5e-3)
+    for name, x, y in zip(names, one, other, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-6 * np.abs(y).max(), err_msg=name)
+
+
+def test_a_driver_of_euler_parameters_is_written_and_read_back_equal(tmp_path, few_looks):
+    s, _ = cardan_joint()
+    s.constraint("d0", "Ingresso.e0 - cos(w*t/2)", parameters={"w": 2.0})
+    s.constraint("d1", "Ingresso.e1 - sin(w*t/2)", parameters={"w": 2.0})
+    folder = s.to_s3d(tmp_path / "cards", end=4.4)
+    text = (folder / "Driving Pos.s3d").read_text()
+    assert "PSI_q(4)=1.0" in text and "PSI_q(5)=1.0" in text
+    back = System.from_s3d(folder)
+    again = System.from_s3d(back.to_s3d(tmp_path / "again", end=4.4))
+    times = np.linspace(0.0, 4.4, 12)
+    wanted = s.kinematics(times)
+    for found in (back.kinematics(times), again.kinematics(times)):
+        for name in ("main.angle", "end.angle", "end.angle_acceleration"):
+            np.testing.assert_allclose(found[name], wanted[name], rtol=0, atol=1e-10, err_msg=name)
+
+
+def test_wrong_derivatives_by_euler_parameters_warn(tmp_path, few_looks):
+    s, _ = cardan_joint()
+    folder = s.to_s3d(tmp_path / "cards", end=1.0)
+    driver = CARDAN.read_text().replace("PSIQ(4) = 1", "PSIQ(4) = -1")
+    (folder / "Driving Pos.s3d").write_text(driver)
+    with pytest.warns(BiellaWarning, match="not the derivative of `position`.* -1 instead of 1"):
+        System.from_s3d(folder)
 
 
 def test_unknown_keys_and_missing_components_warn(tmp_path):
@@ -234,3 +320,85 @@ def test_unknown_keys_and_missing_components_warn(tmp_path):
     texts = [str(item.message) for item in found]
     assert any("line 8: `color` is not a key" in text for text in texts)
     assert any("Fx" in text and "missing: 0" in text for text in texts)
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("card", "old", "new", "message"),
+    [
+        ("Force.s3d", "Fx=0", f"Fx=q{LONG}", r"line 8: `Fx`: .*no variable"),
+        ("Force.s3d", "Fx=0", f"Fx={LONG}", r"line 8: `Fx`: .*"),
+        ("Connection.s3d", "body1=1", f"body1={LONG}", "`body1` is a whole number"),
+        ("Connection.s3d", "body1=1", "body1=²", "`body1` is a whole number"),
+        ("General.s3d", "1 |        Manovella", f"{LONG} | x", r"a body is `number \| name`"),
+        ("General.s3d", "1 |        Manovella", "² | x", r"a body is `number \| name`"),
+        ("General.s3d", "NB          3", "NB 999999999", "NB is 999999999, and the table names"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_numbers_that_are_none_or_too_long_are_named(tmp_path, card, old, new, message):
+    """Digits of other scripts, and more of them than Python turns into a number."""
+    folder = change(close(copy(tmp_path / "s")), card, old, new)
+    with pytest.raises(DiagramError, match=message):
+        System.from_s3d(folder, mass_center="legacy")
+
+
+@pytest.mark.parametrize("tag", [LONG, "²"])
+def test_tags_that_are_no_numbers_are_named(tmp_path, tag):
+    folder = close(copy(tmp_path / "s"))
+    change(folder, "Inertial.s3d", "begin(1)", f"begin({tag})")
+    change(folder, "Inertial.s3d", "end(1)", f"end({tag})")
+    with pytest.raises(DiagramError, match="the tag of a block is a whole number"):
+        System.from_s3d(folder, mass_center="legacy")
+
+
+def test_tabs_separate_the_keys_of_the_general_card(tmp_path):
+    folder = change(close(copy(tmp_path / "s")), "General.s3d", "NB          3", "NB\t3")
+    assert len(System.from_s3d(folder, mass_center="legacy").bodies) == 3
+
+
+def write_driver(tmp_path, *lines, constants="A=0.125"):
+    folder = change(close(copy(tmp_path / "s")), "General.s3d", "TE          15.", "TE 0.1")
+    text = ["NumDyn3D ver. 7.0a", "begin(constants)", constants, "end(constants)", "begin(1)"]
+    (folder / "Driving Pos.s3d").write_text("\n".join([*text, *lines, "end(1)"]))
+    return folder
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["where", "hypot", "floor", "lambda", "e", "x"])
+def test_constants_may_have_the_names_of_other_functions(tmp_path, few_looks, name):
+    folder = write_driver(
+        tmp_path, f"position=q1-0.1082291-0.01*{name}*t^2", f"PSI_t=-0.02*{name}*t",
+        f"PSI_tt=-0.02*{name}", "PSI_q(1)=1", constants=f"{name}=2",
+    )  # fmt: skip
+    system = System.from_s3d(folder, mass_center="legacy")
+    assert run(system, ("Manovella.x",), 0.1)[0][-1] == pytest.approx(0.1082291 + 2e-4, abs=1e-9)
+
+
+def test_every_key_of_a_driver_is_compared_with_its_position(tmp_path, few_looks):
+    """What is wrong, what has no value, and what is missing, which is 0 in the original program."""
+    folder = write_driver(
+        tmp_path, "position=q1*(1+t)-0.1082291*(1+t)+0*q2", "PSI_t=7", "PSI_tt=sqrt(-1-t)",
+        "PSI_q(2)=1",
+    )  # fmt: skip
+    with pytest.warns(BiellaWarning) as found:
+        System.from_s3d(folder, mass_center="legacy")
+    texts = "\n".join(str(item.message) for item in found)
+    for part in (
+        r"line 7: this is not the derivative of `position`.* it is 7 instead of",
+        r"line 8: this has no finite value",
+        r"line 9: this is not the derivative",
+        r"line 5: block 1 has no `PSI_q\(1\)`: 0 in the original program",
+        r"line 5: block 1 has no `PSI_qt\(1\)`: 0 in the original program",
+    ):
+        assert re.search(part, texts), part
+    assert "PSI_qt(2)" not in texts
+
+
+def test_a_key_that_cannot_be_read_is_not_missing(tmp_path):
+    folder = write_driver(tmp_path, "position=q1-0.1", "PSI_t=1/0", "PSI_tt=0", "PSI_q(1)=1")
+    with pytest.raises(DiagramError) as error:
+        System.from_s3d(folder, mass_center="legacy")
+    assert len(error.value.problems) == 1

@@ -165,3 +165,22 @@ def test_cards_of_another_system_are_not_mixed(tmp_path):
 def test_bad_options(tmp_path, options, message):
     with pytest.raises(DiagramError, match=message):
         mechanisms.five_bar().to_s3d(tmp_path, **options)
+
+
+def test_names_and_coordinates_that_are_written_can_be_read(tmp_path):
+    """A name that looks like a matrix; a coordinate that a formula has under two names."""
+    s = System("names", (0, 0, 0))
+    b = s.body("b", mass=1.0, inertia=1.0)
+    s.prismatic("[x", s.ground, b, at=(0, 0, 0), axis=(1, 0, 0))
+    s.constraint("law", "b.x + b.position[0] - 0.4*sin(3*t)")
+    back = System.from_s3d(s.to_s3d(tmp_path))
+    x = run(back, ("b.x",), 0.5)[0]
+    np.testing.assert_allclose(x, 0.2 * np.sin(3e-3 * np.arange(len(x))), atol=1e-12)
+    assert back.joints[0].name == "[x"
+
+
+def test_a_system_without_a_title_is_refused(tmp_path):
+    s = System("", (0, 0, 0))
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=1.0), at=(0, 0, 0), axis=(1, 0, 0))
+    with pytest.raises(DiagramError, match="the name '' cannot be written on a line"):
+        s.to_s3d(tmp_path)

@@ -202,6 +202,23 @@ def test_driver_that_becomes_infeasible_ends_with_its_name(options) -> None:
     assert "out of reach" in str(error.value)
 
 
+@pytest.mark.parametrize("start", [-3.0, -2.5, 0.5 * np.pi])
+def test_a_row_that_is_singular_to_rounding_hands_over_to_the_other(start) -> None:
+    """sin φ and cos φ both driven: at φ = 0 or π / 2 one has the derivative 0, or 1e-16."""
+    s = System("driven", (0, 0, 0))
+    rotation = (np.cos(0.5 * start), 0, 0, np.sin(0.5 * start))
+    body = s.body(
+        "body", mass=1.0, inertia=0.1, rotation=rotation, angular_velocity=(0, 0, 5)
+    )  # fmt: skip
+    s.revolute("main", s.ground, body, at=(0, 0, 0), axis=(0, 0, 1))
+    s.constraint("sine", "sin(main.angle) - sin(a + 5*t)", parameters={"a": start})
+    s.constraint("cosine", "cos(main.angle) - cos(a + 5*t)", parameters={"a": start})
+    r = run(s, ["main.angle", "main.speed"], 1.5, 5e-3)
+    # Rounding of 1e-16, divided by the slope at which weights change, 1e-4.
+    np.testing.assert_allclose(r["p.main.angle"], start + 5 * r.t, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(r["p.main.speed"], 5.0, rtol=0, atol=1e-9)
+
+
 def test_redundant_formulas_are_reported_as_joints_are() -> None:
     s = crank()
     s.constraint("again", "2*(arm.x - 0.125*cos(3*t) + 0.125 - 0.108)")

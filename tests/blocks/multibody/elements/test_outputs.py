@@ -72,6 +72,20 @@ def joint_friction() -> System:
     return s
 
 
+def ball_friction() -> System:
+    s = spatial()
+    c = s.body("c", mass=1.0, inertia=0.01, position=(0, 0, 2), angular_velocity=(1, -2, 3))
+    d = s.body("d", mass=1.0, inertia=0.01, position=(0.1, 0, 1.9), velocity=(0.2, 0.4, 0.2),
+               angular_velocity=(1, -2, 3))  # fmt: skip
+    ball = s.spherical("ball", s.ground, c, at=(0, 0, 2))
+    cross = s.universal("cross", c, d, at=(0, 0, 1.9), axis=[(1, 0, 0), (0, 1, 0)])
+    s.friction("socket", ball, coefficient=0.1, diameter=0.1, smoothing_speed=0.1)
+    s.friction("brake", ball, viscous=0.01, coulomb=0.01, smoothing_speed=1.0)
+    s.friction("pin", cross, coordinate=0, coefficient=0.1, diameter=0.1, length=0.2,
+               smoothing_speed=0.1)  # fmt: skip
+    return s
+
+
 def stiction() -> System:
     s = spatial()
     hinge, rail = s["hinge"], s["rail"]
@@ -166,6 +180,7 @@ CASES: dict[str, Callable[[], System]] = {
     "spatial": spatial,
     "inputs": lambda: spatial(inputs=True),
     "rubbing": joint_friction,
+    "balls": ball_friction,
     "sticks": stiction,
     "journal": joint_stiction,
     "locked": locked,
@@ -310,7 +325,7 @@ def integral(t: Any, rate: Any) -> Any:
     return sums - step**2 / 12.0 * (slope - slope[0])
 
 
-@pytest.mark.parametrize("case", ["spatial", "rubbing", "sticks", "driven"])
+@pytest.mark.parametrize("case", ["spatial", "rubbing", "balls", "sticks", "driven"])
 def test_powers_of_all_elements_are_the_change_of_energy(case: str) -> None:
     """T + weight changes by ∫ Σ power of all elements and drivers; stored energy has its part.
 

@@ -108,6 +108,23 @@ def joint_friction(**numbers: Any) -> System:
     return s
 
 
+def ball(**numbers: Any) -> System:
+    s = System("space")
+    body = s.body("body", mass=1.0, inertia=0.1)
+    s.friction("part", s.spherical("ball", s.ground, body, at=(0, 0, 0)), **numbers)
+    return s
+
+
+def pivot(**numbers: Any) -> System:
+    s = System("space")
+    body = s.body("body", mass=1.0, inertia=0.1)
+    axes = [(1, 0, 0), (0, 1, 0)]
+    s.friction(
+        "part", s.universal("u", s.ground, body, at=(0, 0, 0), axis=axes), coordinate=1, **numbers
+    )
+    return s
+
+
 def guide_friction(**numbers: Any) -> System:
     s = System("plane", planar=True)
     body = s.body("body", mass=1.0, inertia=0.1)
@@ -190,6 +207,13 @@ KINDS: dict[str, tuple[Callable[..., System], dict[str, float]]] = {
     "joint_friction": (
         joint_friction,
         {"coefficient": 0.1, "diameter": 0.1, "length": 0.1, "smoothing_speed": 0.01},
+    ),
+    "ball_friction": (ball, {"coefficient": 0.1, "diameter": 0.1, "smoothing_speed": 0.01}),
+    "ball_given": (ball, {"viscous": 0.1, "coulomb": 0.1, "smoothing_speed": 0.01}),
+    "pivot_friction": (pivot, {"coefficient": 0.1, "diameter": 0.1, "length": 0.1}),
+    "pivot_stiction": (
+        pivot,
+        {"coefficient": 0.1, "static": 0.2, "diameter": 0.1, "length": 0.1},
     ),
     "guide_friction": (guide_friction, {"coefficient": 0.1, "length": 0.1}),
     "joint_stiction": (guide_friction, {"coefficient": 0.1, "static": 0.2, "length": 0.1}),

@@ -697,9 +697,10 @@ def test_what_friction_takes():
     space, main = hinge(planar=False)
     with pytest.raises(DiagramError, match=r"needs `length`.*in space"):
         space.friction("rub", main, coefficient=0.1, diameter=0.1)
-    ball = space.spherical("ball", space.ground, space["bar"], at=(1, 0, 0))
-    with pytest.raises(DiagramError, match="a spherical joint: only revolute, prismatic"):
-        space.friction("rub", ball, coefficient=0.1, diameter=0.1, length=0.1)
+    feet = space.ground.marker("foot", (1, 0, 0)), space["bar"].marker("foot", (1, 1, 0))
+    bar = space.distance("bar length", *feet)
+    with pytest.raises(DiagramError, match="a distance joint: only revolute, prismatic"):
+        space.friction("rub", bar, coefficient=0.1, diameter=0.1, length=0.1)
 
 
 def test_who_does_not_know_friction_from_reactions():

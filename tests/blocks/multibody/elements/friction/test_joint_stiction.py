@@ -284,7 +284,7 @@ def test_what_static_friction_by_a_coefficient_cannot_be():
         s.friction("f", slide, coefficient=0.2, static=0.1, length=0.1)
     with pytest.raises(DiagramError, match="leave one of them out"):
         s.friction("f", slide, coefficient=0.1, static=0.2, length=0.1, smoothing_speed=1e-2)
-    with pytest.raises(DiagramError, match="Add viscous, coulomb or coordinate as friction"):
+    with pytest.raises(DiagramError, match="Add viscous or coulomb as friction"):
         s.friction("f", slide, coefficient=0.1, static=0.2, length=0.1, viscous=1.0)
     sticks = s.friction("rub", slide, coefficient=0.1, length=0.1, smoothing_speed=0)
     assert isinstance(sticks, JointStiction) and sticks.static == 0.1

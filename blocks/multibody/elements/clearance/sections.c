@@ -8,9 +8,9 @@ static double section_round(double x) {
     return log((1.0 + s * (1.0 + s * (4.5 + s * 37.5))) / sqrt(SECTION_TURN * x));
 }
 
-double mb_section_gap(double deepest, double tau, double sum, int32_t sections) {
+double mb_section_gap(double deepest, double tau, double sum, int32_t sections, double sharper) {
     const double step = SECTION_TURN / sections;
-    return -deepest - tau * (log(sum / sections) - section_round(1.0 / (step * step)));
+    return -deepest - tau * (log(sum / sections) - section_round(sharper / (step * step)));
 }
 
 mb_spline_place mb_spline_find(int32_t count, double angle) {
@@ -82,15 +82,25 @@ mb_ring_shares mb_ring_share(const mb_ring *ring) {
     return shares;
 }
 
-void mb_ring_wear(const mb_ring *ring, const mb_ring_shares *shares, double depth, double *wall, double inner_depth,
-                  double *inner, double *room) {
+void mb_ring_wear(const mb_ring *ring, const mb_ring_shares *shares, double depth, double *wall) {
     mb_section a = mb_section_first(ring->sections);
-    for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a)) {
-        const double part = mb_section_part(ring_see(ring, &a, k).depth, shares->deepest, shares->tau);
-        wall[k] += depth * part;
-        if (inner) room[k] = part; /* all depths are read before those of the inner body change */
+    for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a))
+        wall[k] += depth * mb_section_part(ring_see(ring, &a, k).depth, shares->deepest, shares->tau);
+}
+
+void mb_ring_weigh(const mb_ring *ring, double *share) {
+    const mb_ring_shares shares = mb_ring_share(ring);
+    mb_section a = mb_section_first(ring->sections);
+    for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a))
+        share[k] = mb_section_part(ring_see(ring, &a, k).depth, shares.deepest, shares.tau) / shares.sum;
+}
+
+void mb_ring_give(const mb_ring *ring, const double *share, double depth, double *wall, double inner_depth,
+                  double *inner) {
+    for (int32_t k = 0; k < ring->sections; k++) {
+        if (share[k] == 0.0) continue;
+        wall[k] += depth * share[k];
+        for (int32_t n = 0; n < 4; n++)
+            inner[mb_spline_index(&ring->place, ring->sign * k, n)] += inner_depth * share[k] * ring->place.weight[n];
     }
-    for (int32_t k = 0; inner && k < ring->sections; k++)
-        for (int32_t n = 0; n < 4 && room[k] != 0.0; n++)
-            inner[mb_spline_index(&ring->place, ring->sign * k, n)] += inner_depth * room[k] * ring->place.weight[n];
 }

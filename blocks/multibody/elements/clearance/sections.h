@@ -35,12 +35,14 @@ static inline void mb_section_next(mb_section *a) {
 }
 
 /* exp of a depth below the deepest one; values at the rounding level of that are 0. */
+#define MB_SECTION_DEEP 40.0
 static inline double mb_section_part(double depth, double deepest, double tau) {
     const double less = (depth - deepest) / tau;
-    return less > -40.0 ? exp(less) : 0.0;
+    return less > -MB_SECTION_DEEP ? exp(less) : 0.0;
 }
-/* The gap of what touches most: `sum` is that of all parts. */
-double mb_section_gap(double deepest, double tau, double sum, int32_t sections);
+/* The gap of what touches most: `sum` is that of all parts. τ is `clearance` Δθ²; -∂²δ/∂θ² where surfaces that are not worn touch is `sharper`
+   times the clearance. */
+double mb_section_gap(double deepest, double tau, double sum, int32_t sections, double sharper);
 
 /* A place on a periodic B-spline of `count` coefficients: four of them from `first` - 1 on, with their weights and those of the slope. */
 typedef struct {
@@ -81,9 +83,12 @@ typedef struct {
     double deepest, tau, sum, x, y, tilt[2], turn, beyond;
 } mb_ring_shares;
 mb_ring_shares mb_ring_share(const mb_ring *ring);
-/* Adds depths to the wall, which may be `ring->wall`, and to the inner body, if any; each times the shares before they are divided by their
-   sum. `room` has a number for each section; it is used only for an inner body. */
-void mb_ring_wear(const mb_ring *ring, const mb_ring_shares *shares, double depth, double *wall, double inner_depth,
-                  double *inner, double *room);
+/* Adds a depth to the wall, which may be `ring->wall`, times the shares before they are divided by their sum. */
+void mb_ring_wear(const mb_ring *ring, const mb_ring_shares *shares, double depth, double *wall);
+/* The same for both: first the shares of all sections, then their depths of the wall and of the inner body. All shares are read before any
+   depth changes. */
+void mb_ring_weigh(const mb_ring *ring, double *share);
+void mb_ring_give(const mb_ring *ring, const double *share, double depth, double *wall, double inner_depth,
+                  double *inner);
 
 #endif

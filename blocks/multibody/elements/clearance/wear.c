@@ -57,7 +57,7 @@ void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, d
                  double *slope, double *n, double *arm) {
     const mb_ring ring = wear_ring(m, force, offset, turned);
     const mb_ring_shares shares = mb_ring_share(&ring);
-    *gap = mb_section_gap(shares.deepest, shares.tau, shares.sum, ring.sections);
+    *gap = mb_section_gap(shares.deepest, shares.tau, shares.sum, ring.sections, 1.0);
     *slope = hypot(shares.x, shares.y) / shares.sum;
     n[0] = *slope > 0.0 ? shares.x / (*slope * shares.sum) : 1.0;
     n[1] = *slope > 0.0 ? shares.y / (*slope * shares.sum) : 0.0;
@@ -87,15 +87,16 @@ void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_con
     kept[WEAR_TIME] = t;
     if (!(done > 0.0)) return;
     const mb_ring ring = wear_ring(m, force, at->offset, at->turned);
-    const mb_ring_shares shares = mb_ring_share(&ring);
     if (!pin) {
-        mb_ring_wear(&ring, &shares, done / wear_area(m, force, false) / shares.sum, map, 0.0, NULL, NULL);
+        const mb_ring_shares shares = mb_ring_share(&ring);
+        mb_ring_wear(&ring, &shares, done / wear_area(m, force, false) / shares.sum, map);
         return;
     }
     const double of_hole = done * wear[MB_WEAR_COEFFICIENT] / wear[MB_WEAR_HARDNESS],
                  of_pin = done * wear[MB_WEAR_PIN_COEFFICIENT] / wear[MB_WEAR_PIN_HARDNESS];
-    mb_ring_wear(&ring, &shares, of_hole / wear_area(m, force, false) / shares.sum, map,
-                 of_pin / wear_area(m, force, true) / shares.sum, pin, pin + sections);
+    mb_ring_weigh(&ring, pin + sections);
+    mb_ring_give(&ring, pin + sections, of_hole / wear_area(m, force, false), map, of_pin / wear_area(m, force, true),
+                 pin);
 }
 
 void mb_wear_show(const mb_view *m, const int32_t *force, bool pin, double *y) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -168,16 +168,15 @@ class ShapeContact(Element):
         kinds = {shape.kind for _, shape in self._shapes}
         if kinds & {"bore", "hole", "cam", "socket"}:
             found |= ANGLES
+        if "socket" in kinds:
+            found |= ELEVATIONS
         if kinds == {"cylinder", "bore"}:
             found["tilt"] = Output(contract.TOUCH_SHOWN_TILT, "rad", "between the two axes")
         if self.wear is not None:
             found |= worn_outputs(WEAR_OUTPUTS, self._sections)
         if self.places > 1:
-            for name, number, unit, doc in (
-                ("gaps", contract.TOUCH_SHOWN_GAPS, "m", "at each place"),
-                ("normal_forces", contract.TOUCH_SHOWN_NORMALS, "N", "at each place"),
-            ):
-                found[name] = Output(number, unit, doc, self.places)
+            at_places = PLACES | (PLACE_ANGLES if "angle" in found else {})
+            found |= {name: replace(of, width=self.places) for name, of in at_places.items()}
         return found | {"power": power(), "energy": energy()}
 
     def record(self, tables: Tables) -> list[int]:
@@ -238,7 +237,34 @@ ANGLES: dict[str, Output] = {
         contract.TOUCH_SHOWN_ANGLE_ON_PIN, "rad", "of the smallest gap, about z of the other shape"
     ),
 }
-"""Additional outputs of bores, holes and cams."""
+"""Additional outputs of sockets, bores, holes and cams."""
+
+ELEVATIONS: dict[str, Output] = {
+    "elevation": Output(
+        contract.TOUCH_SHOWN_ELEVATION, "rad", "of the contact, over x and y of the socket"
+    ),
+    "elevation_on_pin": Output(
+        contract.TOUCH_SHOWN_ELEVATION_ON_PIN, "rad", "of the contact, over x and y of the ball"
+    ),
+}
+"""Additional outputs of sockets."""
+
+PLACES: dict[str, Output] = {
+    "gaps": Output(contract.TOUCH_SHOWN_GAPS, "m", "at each place"),
+    "normal_forces": Output(contract.TOUCH_SHOWN_NORMALS, "N", "at each place"),
+}
+"""Additional outputs of pairs that touch in several places; as many values as there are places."""
+
+PLACE_ANGLES: dict[str, Output] = {
+    "angles": Output(
+        contract.TOUCH_SHOWN_ANGLES, "rad", "of each place, about z of the hole or cam"
+    ),
+    "angles_on_pin": Output(
+        contract.TOUCH_SHOWN_ANGLES_ON_PIN, "rad", "of each place, about z of the other shape"
+    ),
+    "slips": Output(contract.TOUCH_SHOWN_SLIPS, "m/s", "speed of the surfaces at each place"),
+}
+"""Likewise, of bores, holes and cams."""
 
 
 class ContactMethods(Parts):

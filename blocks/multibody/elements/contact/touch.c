@@ -41,6 +41,11 @@ BL_SHARED enum {
     TOUCH_SHOWN_TILT,
     TOUCH_SHOWN_GAPS,
     TOUCH_SHOWN_NORMALS,
+    TOUCH_SHOWN_ANGLES,
+    TOUCH_SHOWN_ANGLES_ON_PIN,
+    TOUCH_SHOWN_SLIPS,
+    TOUCH_SHOWN_ELEVATION,
+    TOUCH_SHOWN_ELEVATION_ON_PIN,
     TOUCH_SHOWN_WEAR,
     TOUCH_SHOWN_WORN_VOLUME,
     TOUCH_SHOWN_PIN_WEAR,
@@ -427,21 +432,30 @@ static int32_t touch_width(const int32_t *force, int32_t what) {
         case TOUCH_SHOWN_FRICTION:
         case TOUCH_SHOWN_POINT: return 3;
         case TOUCH_SHOWN_GAPS:
-        case TOUCH_SHOWN_NORMALS: return touch_places(force);
+        case TOUCH_SHOWN_NORMALS:
+        case TOUCH_SHOWN_ANGLES:
+        case TOUCH_SHOWN_ANGLES_ON_PIN:
+        case TOUCH_SHOWN_SLIPS: return touch_places(force);
         case TOUCH_SHOWN_WEAR:
         case TOUCH_SHOWN_PIN_WEAR: return touch_points(force);
         default: return 1;
     }
 }
 
-/* The angle about z of a marker to a point. */
-static double touch_angle(const mb_view *m, int32_t marker, double t, const double *P) {
+/* The angle about z of a marker to a point, or its elevation over the plane of x and y. */
+static double touch_angle(const mb_view *m, int32_t marker, double t, const double *P, bool elevation) {
     double R[9], at[3], off[3];
     mb_marker_motion(m, marker, t, at, NULL, NULL);
     mb_marker_axes(m, marker, R);
     mb_sub(P, at, off);
     mb_rotate_back(R, off, off);
-    return atan2(off[1], off[0]);
+    return elevation ? atan2(off[2], hypot(off[0], off[1])) : atan2(off[1], off[0]);
+}
+
+/* The marker of the hole or the cam, or of the other shape. The hole is the second shape, but for a cam under a face. */
+static int32_t touch_seat(const int32_t *force, bool other) {
+    const bool first = other != (touch_pair_number(force) == TOUCH_CAM_PLANE);
+    return first ? touch_first(force) : touch_second(force);
 }
 
 static double touch_tilt(const mb_view *m, const int32_t *force) {
@@ -486,7 +500,6 @@ static int touch_show(mb_view *m, const int32_t *force, double t, const double *
     (void)q, (void)v;
     touch_state s;
     double F[3], N[3], T[3], normal = 0.0;
-    bool first;
     if (what >= TOUCH_SHOWN_WEAR) {
         touch_show_wear(m, force, what, y);
         return BL_OK;
@@ -507,9 +520,20 @@ static int touch_show(mb_view *m, const int32_t *force, double t, const double *
         case TOUCH_SHOWN_POINT: mb_copy(deepest->at.P, y); break;
         case TOUCH_SHOWN_LOSS: *y = touch_state_loss(m, force, &s); break;
         case TOUCH_SHOWN_ANGLE:
-        case TOUCH_SHOWN_ANGLE_ON_PIN: /* the hole or cam is the second shape, but for a cam under a face */
-            first = (what == TOUCH_SHOWN_ANGLE) == (touch_pair_number(force) == TOUCH_CAM_PLANE);
-            *y = touch_angle(m, first ? touch_first(force) : touch_second(force), t, deepest->at.P);
+        case TOUCH_SHOWN_ANGLE_ON_PIN:
+            *y = touch_angle(m, touch_seat(force, what == TOUCH_SHOWN_ANGLE_ON_PIN), t, deepest->at.P, false);
+            break;
+        case TOUCH_SHOWN_ELEVATION:
+        case TOUCH_SHOWN_ELEVATION_ON_PIN:
+            *y = touch_angle(m, touch_seat(force, what == TOUCH_SHOWN_ELEVATION_ON_PIN), t, deepest->at.P, true);
+            break;
+        case TOUCH_SHOWN_ANGLES:
+        case TOUCH_SHOWN_ANGLES_ON_PIN:
+            for (int32_t k = 0; k < s.count; k++)
+                y[k] = touch_angle(m, touch_seat(force, what == TOUCH_SHOWN_ANGLES_ON_PIN), t, s.place[k].at.P, false);
+            break;
+        case TOUCH_SHOWN_SLIPS:
+            for (int32_t k = 0; k < s.count; k++) y[k] = s.place[k].absent ? 0.0 : s.place[k].speed;
             break;
         case TOUCH_SHOWN_TILT: *y = touch_tilt(m, force); break;
         default:

@@ -58,11 +58,13 @@ typedef struct {
 typedef struct {
     double slope, couple[3];
 } touch_give;
-/* Writes the places of its pair, whose first is at 0; or wears one of them: of the hole the volume `of_hole`, of the pin `of_pin`. */
+/* Writes the places of its pair, whose first is at 0; the shares of the sections in the contact of a place; or, from those, wears it: of the
+   hole the volume `of_hole`, of the pin `of_pin`. */
 typedef struct {
     void (*see)(const touch_worn *w, const touch_shape *a, const touch_shape *b, touch_place *at, touch_give *give);
-    void (*keep)(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place, double of_hole,
-                 double of_pin);
+    void (*weigh)(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place, double *share);
+    void (*keep)(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place, const double *share,
+                 double of_hole, double of_pin);
 } touch_wear;
 extern const touch_wear mb_wear_ball_bore, mb_wear_pin_bore, mb_wear_outline;
 enum { TOUCH_WORN_PLACES = 4 };
@@ -74,10 +76,9 @@ void mb_worn_keep(const touch_worn *w, const touch_wear *wear, const touch_shape
 /* Depths of the sections, and their volume, of the hole or of the pin. The radii are those of round ones. */
 void mb_worn_show(const touch_worn *w, bool pin, double *y);
 double mb_worn_sum(const touch_worn *w, bool pin, double radius);
-/* Maps of the hole and of the pin, room for a number of each section, and whether the pin has lost anything. */
+/* Maps of the hole and of the pin, and whether the pin has lost anything. */
 double *mb_worn_hole(const touch_worn *w);
 double *mb_worn_pin(const touch_worn *w);
-double *mb_worn_room(const touch_worn *w);
 double *mb_worn_is_pin_worn(const touch_worn *w);
 /* Area of a section of a round surface. */
 double mb_worn_area(const touch_worn *w, double radius);

@@ -8,13 +8,12 @@
 #include "blocks/multibody/elements/clearance/sections.h"
 #include "blocks/multibody/elements/contact/touch.h"
 
-/* Memory: the map of the hole, these, the map of the pin, and room for a number of each section. */
+/* Memory: the map of the hole, these, the map of the pin, and the shares of the sections in each place. */
 enum { WORN_TIME, WORN_PIN, WORN_RATE, WORN_KEPT = WORN_RATE + TOUCH_WORN_PLACES };
 
-int64_t mb_worn_size(int64_t sections) { return 3 * sections + WORN_KEPT; }
+int64_t mb_worn_size(int64_t sections) { return (2 + TOUCH_WORN_PLACES) * sections + WORN_KEPT; }
 double *mb_worn_hole(const touch_worn *w) { return w->memory; }
 double *mb_worn_pin(const touch_worn *w) { return w->memory + w->sections + WORN_KEPT; }
-double *mb_worn_room(const touch_worn *w) { return mb_worn_pin(w) + w->sections; }
 double *mb_worn_is_pin_worn(const touch_worn *w) { return w->memory + w->sections + WORN_PIN; }
 
 double mb_worn_area(const touch_worn *w, double radius) {
@@ -23,18 +22,23 @@ double mb_worn_area(const touch_worn *w, double radius) {
 
 void mb_worn_start(const touch_worn *w, double t) { w->memory[w->sections + WORN_TIME] = t; }
 
+/* All shares are found before anything wears, so that the order of the places does not matter. */
 void mb_worn_keep(const touch_worn *w, const touch_wear *wear, const touch_shape *a, const touch_shape *b, double t,
                   const double *rate, int32_t count) {
-    double *kept = w->memory + w->sections;
+    double *kept = w->memory + w->sections, *shares = mb_worn_pin(w) + w->sections, done[TOUCH_WORN_PLACES];
     const double of_hole = w->numbers[MB_WEAR_COEFFICIENT] / w->numbers[MB_WEAR_HARDNESS],
                  of_pin = w->numbers[MB_WEAR_PIN_COEFFICIENT] / w->numbers[MB_WEAR_PIN_HARDNESS];
     const double time = t - kept[WORN_TIME];
     kept[WORN_TIME] = t;
     for (int32_t k = 0; k < count; k++) {
-        const double done = 0.5 * (rate[k] + kept[WORN_RATE + k]) * time;
+        done[k] = 0.5 * (rate[k] + kept[WORN_RATE + k]) * time;
         kept[WORN_RATE + k] = rate[k];
-        if (!(done > 0.0) || !(of_hole > 0.0 || of_pin > 0.0)) continue;
-        wear->keep(w, a, b, k, of_hole * done, of_pin * done);
+        if (!(of_hole > 0.0 || of_pin > 0.0)) done[k] = 0.0;
+        if (done[k] > 0.0) wear->weigh(w, a, b, k, shares + k * w->sections);
+    }
+    for (int32_t k = 0; k < count; k++) {
+        if (!(done[k] > 0.0)) continue;
+        wear->keep(w, a, b, k, shares + k * w->sections, of_hole * done[k], of_pin * done[k]);
         if (of_pin > 0.0) kept[WORN_PIN] = 1.0;
     }
 }
@@ -151,7 +155,7 @@ static void worn_see_ring(const worn_ring *r, const touch_twist *twist, touch_pl
     mb_axpy(r->radius / f, direction, P);
     mb_axpy(-r->radius * lean / f, r->u, P);
     mb_worn_place(F, M, r->C, P, at, give);
-    at->gap = mb_section_gap(shares.deepest, shares.tau, shares.sum, r->ring.sections);
+    at->gap = mb_section_gap(shares.deepest, shares.tau, shares.sum, r->ring.sections, 1.0);
     mb_sub(P, r->wall->P, off);
     mb_rotate_back(r->wall->R, off, off);
     const bool beside =
@@ -168,21 +172,25 @@ static void worn_see_pin(const touch_worn *w, const touch_shape *a, const touch_
     }
 }
 
-static void worn_ring_keep(const touch_worn *w, const worn_ring *r, double pin_radius, double hole_radius,
-                           double of_hole, double of_pin) {
-    const mb_ring_shares shares = mb_ring_share(&r->ring);
-    const double hole = of_hole / mb_worn_area(w, hole_radius) / shares.sum,
-                 pin = of_pin / mb_worn_area(w, pin_radius) / shares.sum;
-    double *walls[2] = {mb_worn_hole(w), mb_worn_pin(w)};
-    mb_ring_wear(&r->ring, &shares, r->of_mouth ? pin : hole, walls[r->of_mouth], r->of_mouth ? hole : pin,
-                 walls[!r->of_mouth], mb_worn_room(w));
+static void worn_ring_keep(const touch_worn *w, const worn_ring *r, const touch_shape *a, const touch_shape *b,
+                           const double *share, double of_hole, double of_pin) {
+    const double hole = of_hole / mb_worn_area(w, b->size[0]), pin = of_pin / mb_worn_area(w, a->size[0]);
+    if (r->of_mouth) mb_ring_give(&r->ring, share, pin, mb_worn_pin(w), hole, mb_worn_hole(w));
+    else mb_ring_give(&r->ring, share, hole, mb_worn_hole(w), pin, mb_worn_pin(w));
+}
+
+static void worn_weigh_pin(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place,
+                           double *share) {
+    const touch_twist twist = mb_worn_twist(a, b);
+    const worn_ring r = worn_ring_of_pin(w, a, b, place, &twist);
+    mb_ring_weigh(&r.ring, share);
 }
 
 static void worn_keep_pin(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place,
-                          double of_hole, double of_pin) {
+                          const double *share, double of_hole, double of_pin) {
     const touch_twist twist = mb_worn_twist(a, b);
     const worn_ring r = worn_ring_of_pin(w, a, b, place, &twist);
-    worn_ring_keep(w, &r, a->size[0], b->size[0], of_hole, of_pin);
+    worn_ring_keep(w, &r, a, b, share, of_hole, of_pin);
 }
 
 /* The ring of a ball, which past the end of its bore touches the edge of the mouth; `beyond` is how far, with the sign of z. */
@@ -215,16 +223,27 @@ static void worn_see_ball(const touch_worn *w, const touch_shape *a, const touch
     mb_copy(a->P, P);
     mb_axpy(-r.radius, n, P);
     mb_worn_place(F, M, a->P, P, at, give);
-    at->gap = worn_encloses(&r) ? mb_section_gap(shares.deepest, shares.tau, shares.sum, r.ring.sections) : INFINITY;
+    at->gap =
+        worn_encloses(&r) ? mb_section_gap(shares.deepest, shares.tau, shares.sum, r.ring.sections, 1.0) : INFINITY;
 }
 
-static void worn_keep_ball(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place,
-                           double of_hole, double of_pin) {
+static void worn_weigh_ball(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place,
+                            double *share) {
     (void)place;
     double side;
     const touch_twist twist = mb_worn_twist(a, b);
     const worn_ring r = worn_ring_of_ball(w, a, b, &twist, &side);
-    worn_ring_keep(w, &r, a->size[0], b->size[0], of_hole, of_pin);
+    mb_ring_weigh(&r.ring, share);
 }
 
-const touch_wear mb_wear_pin_bore = {worn_see_pin, worn_keep_pin}, mb_wear_ball_bore = {worn_see_ball, worn_keep_ball};
+static void worn_keep_ball(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place,
+                           const double *share, double of_hole, double of_pin) {
+    (void)place;
+    double side;
+    const touch_twist twist = mb_worn_twist(a, b);
+    const worn_ring r = worn_ring_of_ball(w, a, b, &twist, &side);
+    worn_ring_keep(w, &r, a, b, share, of_hole, of_pin);
+}
+
+const touch_wear mb_wear_pin_bore = {worn_see_pin, worn_weigh_pin, worn_keep_pin},
+                 mb_wear_ball_bore = {worn_see_ball, worn_weigh_ball, worn_keep_ball};

@@ -161,5 +161,5 @@ def test_what_has_no_statistics():
     with pytest.raises(DiagramError, match=r"also need `pin\.angle`, .*`pin\.slip`: name"):
         contact_statistics(short, "pin")
     two = {f"{plant}.pin.normal_force": t for plant in ("a", "b")}
-    with pytest.raises(DiagramError, match="2 revolutes with clearance called `pin`"):
+    with pytest.raises(DiagramError, match="2 contacts called `pin`"):
         contact_statistics(Result.from_arrays(t, two), "pin")

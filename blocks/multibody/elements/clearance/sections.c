@@ -54,14 +54,33 @@ static ring_view ring_see(const mb_ring *ring, const mb_section *a, int32_t k) {
     return see;
 }
 
+/* How much deeper than d·e - clearance no section is: what is worn makes it less deep, and so does the tilt but of a mouth. */
+static double ring_margin(const mb_ring *ring) {
+    if (ring->beyond != 0.0) return INFINITY;
+    if (!ring->tilted || ring->radius >= 0.0) return 0.0;
+    const double most = fmin(1.0, ring->tilt[0] * ring->tilt[0] + ring->tilt[1] * ring->tilt[1]);
+    return -1.000001 * ring->radius * most / (1.0 + sqrt(1.0 - most));
+}
+
+/* Whether a section may be as deep as `least`, before it is looked at in detail. */
+static bool ring_reaches(const mb_ring *ring, const mb_section *a, double margin, double least) {
+    return !(ring->d[0] * a->c + ring->d[1] * a->s - ring->clearance + margin < least);
+}
+
 mb_ring_shares mb_ring_share(const mb_ring *ring) {
-    const double step = SECTION_TURN / ring->sections;
+    const double step = SECTION_TURN / ring->sections, margin = ring_margin(ring);
     mb_ring_shares shares = {.deepest = -INFINITY, .tau = ring->clearance * step * step};
     mb_section a = mb_section_first(ring->sections);
+    const mb_spline_place toward = mb_spline_find(ring->sections, atan2(ring->d[1], ring->d[0]));
+    const mb_section at = {.c = cos(toward.first * step), .s = sin(toward.first * step)};
+    const double known = ring_see(ring, &at, toward.first).depth - shares.tau; /* some section is deeper */
     for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a))
-        shares.deepest = fmax(shares.deepest, ring_see(ring, &a, k).depth);
+        if (ring_reaches(ring, &a, margin, fmax(known, shares.deepest)))
+            shares.deepest = fmax(shares.deepest, ring_see(ring, &a, k).depth);
     a = mb_section_first(ring->sections);
+    const double least = shares.deepest - MB_SECTION_DEEP * shares.tau;
     for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a)) {
+        if (!ring_reaches(ring, &a, margin, least)) continue;
         const ring_view see = ring_see(ring, &a, k);
         double part = mb_section_part(see.depth, shares.deepest, shares.tau);
         if (part == 0.0) continue;
@@ -90,9 +109,12 @@ void mb_ring_wear(const mb_ring *ring, const mb_ring_shares *shares, double dept
 
 void mb_ring_weigh(const mb_ring *ring, double *share) {
     const mb_ring_shares shares = mb_ring_share(ring);
+    const double margin = ring_margin(ring), least = shares.deepest - MB_SECTION_DEEP * shares.tau;
     mb_section a = mb_section_first(ring->sections);
     for (int32_t k = 0; k < ring->sections; k++, mb_section_next(&a))
-        share[k] = mb_section_part(ring_see(ring, &a, k).depth, shares.deepest, shares.tau) / shares.sum;
+        share[k] = ring_reaches(ring, &a, margin, least)
+                       ? mb_section_part(ring_see(ring, &a, k).depth, shares.deepest, shares.tau) / shares.sum
+                       : 0.0;
 }
 
 void mb_ring_give(const mb_ring *ring, const double *share, double depth, double *wall, double inner_depth,

@@ -71,9 +71,18 @@ static double outline_tau(const outline_pair *o, double *sharper) {
     return fmax(hole - pin, 1e-4 * hole) / o->w->sections * step * step;
 }
 
+/* The nearest point first: next to it few others need a look at the pin's outline. */
 static double outline_deepest(const outline_pair *o) {
-    double deepest = -INFINITY;
-    mb_section a = mb_section_first(o->w->sections);
+    const bool round = !o->w->pin && !o->worn;
+    mb_section a = mb_section_first(o->w->sections), best = a;
+    int32_t which = 0;
+    double nearest = INFINITY, deepest = -INFINITY;
+    for (int32_t k = 0; !round && k < o->w->sections; k++, mb_section_next(&a)) {
+        const double away = outline_see(o, &a, k, INFINITY).away;
+        if (away < nearest) nearest = away, which = k, best = a;
+    }
+    if (!round) deepest = outline_see(o, &best, which, -INFINITY).depth;
+    a = mb_section_first(o->w->sections);
     for (int32_t k = 0; k < o->w->sections; k++, mb_section_next(&a))
         deepest = fmax(deepest, outline_see(o, &a, k, deepest).depth);
     return deepest;

@@ -80,7 +80,7 @@ PARTS: list[Any] = [
     multibody.EndStop, multibody.JointDriver, multibody.Bearing, multibody.ClearanceRevolute,
     multibody.ShapeContact, multibody.Sphere, multibody.Plane, multibody.Capsule,
     multibody.Cylinder, multibody.Socket, multibody.Bore, multibody.HoleProfile,
-    multibody.CamProfile, multibody.cam_for_roller, multibody.cam_for_face, multibody.CamDesign,
+    multibody.PinProfile, multibody.CamProfile, multibody.cam_for_roller, multibody.cam_for_face, multibody.CamDesign,
     multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact, multibody.Wear,
     multibody.hertz_stiffness, multibody.InverseDynamics, multibody.MassMatrix,
     multibody.Jacobian, multibody.ForcePropagation, multibody.stribeck_friction,

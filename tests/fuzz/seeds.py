@@ -56,6 +56,7 @@ from biella.blocks.multibody import (
     Joint,
     LankaraniNikravesh,
     MassMatrix,
+    PinProfile,
     Plane,
     RigidContact,
     Socket,
@@ -504,7 +505,7 @@ def loose() -> System:
     s.revolute("hinge", s.ground, rod, at=(2.0, 0.0))
     sizes: dict[str, Any] = {"clearance": 0.5, "pin_radius": 1.0}
     hunt = HuntCrossley(stiffness=50.0, damping=0.5, friction=0.3)
-    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36)
+    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36, pin_coefficient=0.2)
     s.clearance_revolute(
         "play", ball.marker("a"), rod.marker("a"), contact=hunt, wear=wear, **sizes
     )
@@ -526,14 +527,20 @@ def touching() -> System:
         "sphere": lambda m: Sphere(m, 0.5), "capsule": lambda m: Capsule(m, 0.5, 1.0),
         "cylinder": lambda m: Cylinder(m, 0.5, 1.0), "plane": Plane,
         "socket": lambda m: Socket(m, 1.0), "bore": lambda m: Bore(m, 1.0, 2.0),
-        "hole": lambda m: HoleProfile(m, radii), "cam": lambda m: CamProfile(m, radii),
+        "hole": lambda m: HoleProfile(m, radii), "pin": lambda m: PinProfile(m, [0.5, 0.6] * 4),
+        "cam": lambda m: CamProfile(m, radii),
     }  # fmt: skip
-    for n, (first, second) in enumerate(CONTACT_PAIRS):
+    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36, pin_coefficient=0.1)
+    worn = [kinds for kinds, pair in CONTACT_PAIRS.items() if pair.worn_places]
+    for n, (first, second) in enumerate([*CONTACT_PAIRS, *worn]):
         body = bodies[n % 3]
         other = bodies[(n + 1) % 3] if n % 2 else s.ground
         shapes = shape[first](body.marker(f"m{n}")), shape[second](other.marker(f"m{n}"))
         s.contact(
-            f"touch{n}", *(shapes[::-1] if n % 3 == 1 else shapes), law=kept if n % 4 else law
+            f"touch{n}",
+            *(shapes[::-1] if n % 3 == 1 else shapes),
+            law=kept if n % 4 else law,
+            wear=wear if n >= len(CONTACT_PAIRS) else None,
         )
     return s
 

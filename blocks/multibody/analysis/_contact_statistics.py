@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NEEDED = ("contact", "normal_force", "angle", "angle_on_pin", "slip")
+_OF_PLACES = ("gaps", "normal_forces", "angles", "angles_on_pin", "slips")
 _COUNTED = ("impacts", "impulse", "sliding", "sliding_work")
 
 
@@ -101,6 +102,8 @@ class ContactStatistics:
         impact.
     hole, pin
         The same around each of the two.
+    largest_depth
+        Of penetration in m, from the smallest gap; nan if the result has no ``gap``.
     """
 
     duration: float
@@ -118,6 +121,7 @@ class ContactStatistics:
     impacts: int
     hole: Around
     pin: Around
+    largest_depth: float = float("nan")
 
     @property
     def contact_share(self) -> float:
@@ -138,6 +142,8 @@ class ContactStatistics:
             f"sliding           {self.sliding_distance:.4g} m",
             f"∫ N |slip| dt     {self.sliding_work:.4g} J",
         ]
+        if self.largest_depth > 0:
+            lines.append(f"largest depth     {self.largest_depth:.4g} m")
         if self.impacts:
             total = float(self.impact_impulses.sum())
             lines.append(f"impacts           {self.impacts}, impulses of {total:.4g} N s in all")
@@ -164,10 +170,14 @@ def contact_statistics(
     ----------
     result
         With the outputs ``contact``, ``normal_force``, ``angle``, ``angle_on_pin`` and ``slip`` of
-        the revolute with clearance; of a rigid one also ``impacts``, ``impulse``, ``sliding`` and
-        ``sliding_work``, which count between samples too.
+        the revolute with clearance, or of the contact of shapes; of a rigid revolute also
+        ``impacts``, ``impulse``, ``sliding`` and ``sliding_work``, which count between samples
+        too. With ``gap``, the largest depth. With ``gaps``, ``normal_forces``, ``angles``,
+        ``angles_on_pin`` and ``slips`` of shapes that touch in several places, `hole` and `pin`
+        count each place where it is; otherwise all is counted where the gap is smallest.
     name
-        Of the revolute, such as ``"pin"``; with its plant, ``"plant.pin"``, if there are several.
+        Of the revolute or the contact, such as ``"pin"``; with its plant, ``"plant.pin"``, if there
+        are several.
     bins
         Around each circle.
     start, stop
@@ -205,16 +215,27 @@ def contact_statistics(
     time = np.where(touching, weight, 0.0)
     contact_time = float(time.sum())
     edges = np.linspace(-np.pi, np.pi, bins + 1)
+    angles = [signals["angle"], signals["angle_on_pin"]]
+    place_time, place_push, place_impulse, place_work = time, force * weight, impulse, work
+    if not counts and all(f"{path}.{what}" in result.paths for what in _OF_PLACES):
+        gaps, forces, *angles, slips = (
+            np.asarray(result[f"{path}.{what}"])[rows] for what in _OF_PLACES
+        )
+        place_time = np.where(gaps <= 0, weight[:, None], 0.0)
+        place_push = np.where(gaps <= 0, forces, 0.0) * weight[:, None]
+        place_work = place_push * slips
+        place_impulse = np.zeros_like(gaps)
+        work = place_work.sum(axis=1)
 
     def around(angle: Array) -> Around:
         def share(weights: Array) -> Array:
             return np.histogram(angle, edges, weights=weights)[0]
 
-        spent = share(time)
+        spent = share(place_time)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.where(spent > 0, share(force * weight) / spent, 0.0)
-        density = spent / (contact_time or 1.0) / np.diff(edges)
-        return Around(edges, density, mean, share(work), share(impulse))
+            mean = np.where(spent > 0, share(place_push) / spent, 0.0)
+        density = spent / (float(place_time.sum()) or 1.0) / np.diff(edges)
+        return Around(edges, density, mean, share(place_work), share(place_impulse))
 
     began, lasted, impulses, peaks = _episodes(t, touching, force)
     hit = np.flatnonzero(impulse > 0.0)
@@ -232,9 +253,16 @@ def contact_statistics(
         impact_times=t[hit],
         impact_impulses=impulse[hit],
         impacts=round(float(counts["impacts"].sum())) if "impacts" in counts else 0,
-        hole=around(signals["angle"]),
-        pin=around(signals["angle_on_pin"]),
+        hole=around(angles[0]),
+        pin=around(angles[1]),
+        largest_depth=_largest_depth(result, path, rows),
     )
+
+
+def _largest_depth(result: Recorded, path: str, rows: Any) -> float:
+    if f"{path}.gap" not in result.paths:
+        return float("nan")
+    return max(0.0, -float(np.asarray(result[f"{path}.gap"])[rows].min()))
 
 
 def _episodes(t: Array, touching: Any, force: Array) -> tuple[Array, Array, Array, Array]:
@@ -259,7 +287,7 @@ def _find(result: Recorded, name: str) -> str:
     ends = [p.removesuffix(".normal_force") for p in result.paths if p.endswith(".normal_force")]
     fits = [path for path in ends if path == name or path.endswith(f".{name}")]
     if len(fits) != 1:
-        what = "nothing" if not fits else f"{len(fits)} revolutes with clearance"
+        what = "nothing" if not fits else f"{len(fits)} contacts"
         raise DiagramError(
             f"the result has {what} called `{name}` with a `normal_force`."
             f"{suggest(name, ends)} It has: {name_list(ends) or 'none'}."

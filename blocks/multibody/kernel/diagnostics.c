@@ -626,7 +626,7 @@ static void diagnose_brief(bl_block *b, const mb_view *m) {
     if (bl_has_adaptive_steps(b) && !m->head[MB_INTERNAL]) return;
     for (int32_t n = 0; n < m->head[MB_FORCES]; n++) {
         const int32_t *force = mb_force_record(m, n), type = force[MB_FORCE_TYPE];
-        if (type != MB_CONTACT && type != MB_TOUCH && type != MB_TOUCHES) continue;
+        if (type != MB_CONTACT && type != MB_TOUCH && type != MB_TOUCHES && type != MB_WORN) continue;
         const double *contact = m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY;
         if (!mb_is_brief(contact, b->dt)) continue;
         char name[MB_NAME_SIZE];

@@ -142,7 +142,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->turned = take(z, memory, head[MB_MEASURES] > 0 ? MB_TURNED_SIZE : 0);
     m->monitor = take(z, memory, MB_MONITOR_SIZE);
     m->contacts = take(z, memory, (int64_t)head[MB_CONTACTS] * MB_CONTACT_MEMORY);
-    m->wear = take(z, memory, mb_has_element(m, MB_CONTACT) ? mb_wear_memory(m->forces, head[MB_FORCES]) : 0);
+    const bool wears = mb_has_element(m, MB_CONTACT) || mb_has_element(m, MB_WORN);
+    m->wear = take(z, memory, wears ? mb_wear_memory(m->forces, head[MB_FORCES]) : 0);
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->contact_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);

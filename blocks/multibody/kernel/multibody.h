@@ -113,8 +113,8 @@ enum { MB_TURNED_AT, MB_TURNED_OFF, MB_TURNED_WHEN, MB_TURNED_WHICH, MB_TURNED_S
    EXTRA: axes of a load, components of a spring, the measured angle of a planar bushing; for a coordinate its sign in the tree,
    ±2 if the tree coordinate is a quarter turn ahead.
    Bearing: journal I, bush J, LAW its model, EXTRA its options, P nine parameters.
-   Contact: pin I, hole J, LAW one of MB_CONTACT_… and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
-   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. Touch: see elements/contact/touch.c. JointFriction: LAW its record. Stiction: LAW its index among
+   Contact: pin I, hole J, LAW one of MB_CONTACT_…, MB_CONTACT_PIN_WEARS and, above MB_CONTACT_WEAR_SHIFT, the number of wear sections of its hole;
+   EXTRA its index among the contacts, P MB_PLAY_… and then MB_WEAR_…. Touch and Worn: see elements/contact/touch.c. JointFriction: LAW its record. Stiction: LAW its index among
    these. JointStiction: LAW likewise, P its record among joint frictions. EXTRA of a JointFriction: 1 in a spherical joint. */
 enum { MB_FORCE_TYPE, MB_FORCE_I, MB_FORCE_J, MB_FORCE_P, MB_FORCE_LAW, MB_FORCE_EXTRA, MB_FORCE_FIELDS };
 enum {
@@ -137,6 +137,7 @@ enum {
     MB_TOUCH,
     MB_TOUCHES, /* contact of shapes: in one place, in several */
     MB_SPHERICAL_FRICTION,
+    MB_WORN, /* of shapes that wear */
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
@@ -284,6 +285,8 @@ enum {
     MB_SHOWN_WEAR,
     MB_SHOWN_WORN_VOLUME,
     MB_SHOWN_CONTACT_LOSS,
+    MB_SHOWN_PIN_WEAR,
+    MB_SHOWN_PIN_WORN_VOLUME,
     MB_CONTACT_QUANTITIES
 };
 /* Parameters of a contact, starting at MB_FORCE_P. */
@@ -300,10 +303,18 @@ enum {
     MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
     MB_PLAY_RIGID_TANGENTIAL
 };
-/* Parameters of wear, after those of the contact law. The limits on the number of sections bound the size of the wear map and keep
-   the hole round. */
-enum { MB_WEAR_COEFFICIENT, MB_WEAR_HARDNESS, MB_WEAR_LENGTH, MB_WEAR_NUMBERS };
-enum { MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
+/* Parameters of wear, after those of the contact law; the last two of a pin that wears too. The limits on the number of sections bound the
+   size of the wear map and keep the hole round. */
+enum {
+    MB_WEAR_COEFFICIENT,
+    MB_WEAR_HARDNESS,
+    MB_WEAR_LENGTH,
+    MB_WEAR_NUMBERS,
+    MB_WEAR_PIN_COEFFICIENT = MB_WEAR_NUMBERS,
+    MB_WEAR_PIN_HARDNESS,
+    MB_WEAR_PIN_NUMBERS
+};
+enum { MB_CONTACT_PIN_WEARS = 8, MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
    sliding distance, ∫ N |slip| dt, and how often friction was omitted; for compliant ones (of an element with several places: of the
    element, at the first) how often it parted, and steps that were too few: see elements/contact/brief.c. */
@@ -1010,13 +1021,16 @@ double mb_difference(const mb_view *m);
 /* blocks/multibody/elements/contact/touch.c */
 /* The clearance of a contact of shapes of which one holds the other; else 0, or less. */
 double mb_touch_play(const mb_view *m, const int32_t *force);
+/* Numbers in memory of a contact of shapes that wear; 0 of others. */
+int64_t mb_worn_memory(const int32_t *force);
 
 /* blocks/multibody/elements/clearance/clearance.c */
 /* Where the surfaces are nearest: place P on the pin, directions n outwards and t across, pin less hole; N and T as the pin feels them,
-   against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `offset` is in axes of
-   the hole, all else in those of the world. */
+   against n and t. `approach` is the rate of -gap, and `slope` what of it a motion along n makes: 1 in a round hole. `arm` is how far P lies
+   along t from the direction of n through the center of a pin that is not round, `turned` the angle of that pin in its hole. `offset` is in
+   axes of the hole, all else in those of the world. */
 typedef struct {
-    double P[3], n[3], t[3], offset[3], gap, approach, slope, slip, N, T;
+    double P[3], n[3], t[3], offset[3], gap, approach, slope, arm, turned, slip, N, T;
     bool touches;
 } mb_contact;
 /* How many numbers its law has. */
@@ -1027,17 +1041,21 @@ void mb_contact_press(const mb_view *m, const int32_t *force, mb_contact *at);
 double mb_contact_loss(const mb_view *m, const int32_t *force, const mb_contact *at);
 
 /* blocks/multibody/elements/clearance/wear.c */
-/* Into how many sections a hole is divided that wears; 0 if it does not. */
+/* Into how many sections a hole is divided that wears; 0 if it does not. Whether its pin wears too. */
 int32_t mb_wear_sections(const int32_t *force);
+bool mb_wears_pin(const int32_t *force);
+/* Of contacts in holes and of shapes. The map of one, which is where its memory begins. */
 int64_t mb_wear_memory(const int32_t *forces, int32_t count);
-/* Gap, its slope and the direction of the contact, for an offset of the pin in axes of the hole. */
-void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, double *gap, double *slope, double *n);
+double *mb_wear_map(const mb_view *m, const int32_t *force);
+/* Gap, its slope, the direction of the contact and the arm of N, for an offset of the pin in axes of the hole, in which it is turned. */
+void mb_wear_see(const mb_view *m, const int32_t *force, const double *offset, double turned, double *gap,
+                 double *slope, double *n, double *arm);
 void mb_wear_start(const mb_view *m, const int32_t *force, double t);
-/* Adds the wear of the hole due to N and slip since the last call. */
+/* Adds the wear of the hole and the pin due to N and slip since the last call. */
 void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_contact *at);
-/* The depth of each section, and the volume of them all. */
-void mb_wear_show(const mb_view *m, const int32_t *force, double *y);
-double mb_worn_volume(const mb_view *m, const int32_t *force);
+/* The depth of each section, and the volume of them all, of the hole or of the pin. */
+void mb_wear_show(const mb_view *m, const int32_t *force, bool pin, double *y);
+double mb_worn_volume(const mb_view *m, const int32_t *force, bool pin);
 
 /* blocks/multibody/kernel/constraints/rigid_contact.c */
 bool mb_rigid_check(const bl_block *b);

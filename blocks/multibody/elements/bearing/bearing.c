@@ -296,7 +296,8 @@ double mb_difference(const mb_view *m) {
         const int32_t *force = m->forces + n * MB_FORCE_FIELDS;
         const bool film = force[MB_FORCE_TYPE] == MB_BEARING && mb_bearing_row(force) < 0,
                    contact = force[MB_FORCE_TYPE] == MB_CONTACT;
-        const bool touches = force[MB_FORCE_TYPE] == MB_TOUCH || force[MB_FORCE_TYPE] == MB_TOUCHES;
+        const bool touches =
+            force[MB_FORCE_TYPE] == MB_TOUCH || force[MB_FORCE_TYPE] == MB_TOUCHES || force[MB_FORCE_TYPE] == MB_WORN;
         const double part = touches           ? 1e-4 * mb_touch_play(m, force)
                             : film || contact ? 1e-4 * m->p[force[MB_FORCE_P] + (film ? 2 : 0)] /* of the clearance */
                                               : size;

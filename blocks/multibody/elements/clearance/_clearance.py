@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
@@ -26,28 +26,15 @@ from ...system._reading import read_number, suggest_keywords
 from ...system._rotations import Array, freeze
 from .._bushing import Bushing
 from .._element import Element, Output, energy, power
+from ._numbers import check as _check
+from ._numbers import check_positive as _check_positive
+from ._wear import Wear
 
 if TYPE_CHECKING:
     from ...drawing._paper import Paper
     from ...drawing._poses import Snapshot
     from ...equations._loads import LoadState
     from ...plant._tables import Tables
-
-
-def _check(owner: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
-    """Return a number between two others."""
-    number = read_number(f"`{name}` of {owner}", value)
-    if number < least or number > most:
-        wanted = f"between {least:g} and {most:g}" if most < math.inf else f"at least {least:g}"
-        raise DiagramError(f"`{name}` of {owner} is {wanted}, got {number:g}.")
-    return number
-
-
-def _check_positive(owner: str, name: str, value: Any, unit: str, hint: str = "") -> float:
-    number = read_number(f"`{name}` of {owner}", value)
-    if number <= 0:
-        raise DiagramError(f"`{name}` of {owner} is positive, in {unit}; got {number:g}.{hint}")
-    return number
 
 
 _STIFFNESS_HINT = " Such as that of hertz_stiffness(pin_radius, hole_radius)."
@@ -168,45 +155,6 @@ class RigidContact:
         _check(owner, "restitution", self.restitution, 0.0, 1.0)
         _check(owner, "tangential_restitution", self.tangential_restitution, -1.0, 1.0)
         _check(owner, "friction", self.friction, 0.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wear:
-    """Archard's wear of the hole: volume loss coefficient N |slip| / hardness, in m³/s.
-
-    The wear depth is stored at equally spaced angles of the hole. The pin stays round and touches
-    the worn hole, so that the gap, the contact direction and all forces depend on wear. Contacts
-    are about two sections wide, and their pressure is distributed over these.
-
-    Wear per second is small and proportional to the coefficient. To simulate many hours in a few
-    turns, multiply the coefficient, but keep the depth per turn small.
-
-    Parameters
-    ----------
-    coefficient
-        Archard's k, dimensionless: 1e-7 for well lubricated steel, 1e-4 for dry steel.
-    hardness
-        Of the softer surface, in Pa: 2e9 for steel.
-    length
-        Contact length of the pin in its hole, in m.
-    sections
-        Number of sections of the hole, 36 to 3600.
-    """
-
-    coefficient: float
-    hardness: float
-    length: float
-    sections: int = 180
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        _check("Wear", "coefficient", self.coefficient, 0.0)
-        _check_positive("Wear", "hardness", self.hardness, "Pa")
-        _check_positive("Wear", "length", self.length, "m")
-        if not isinstance(self.sections, int) or not 36 <= self.sections <= 3600:
-            raise DiagramError(
-                f"`sections` of Wear is a whole number from 36 to 3600, got {self.sections!r}."
-            )
 
 
 ContactLaw = HuntCrossley | LankaraniNikravesh | RigidContact
@@ -356,12 +304,11 @@ class ClearanceRevolute(Element):
             value = getattr(self.contact, what)
             yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
         if self.wear is not None:
-            for what, value, unit, doc in (
-                ("wear_coefficient", self.wear.coefficient, None, "Archard's"),
-                ("hardness", self.wear.hardness, "Pa", "of the softer surface"),
-                ("length", self.wear.length, "m", "of the pin in its hole"),
-            ):
-                yield parameter(f"{self.name}.{what}", value, unit=unit, doc=doc)
+            yield from self.wear.parameters(self.name, pin=self._pin_wears)
+
+    @property
+    def _pin_wears(self) -> bool:
+        return self.wear is not None and self.wear.pin_coefficient is not None
 
     def stiffness_at(self, depth: float) -> float:
         """Return dN/dδ at a depth in m, of a compliant contact."""
@@ -407,8 +354,9 @@ class ClearanceRevolute(Element):
             for what in FOLLOWS_INPUTS:
                 found[what] = replace(found[what], follows="solution")
         elif self.wear is not None:
-            found |= WEAR_OUTPUTS
-            found["wear"] = replace(found["wear"], width=self.wear.sections)
+            found |= worn_outputs(WEAR_OUTPUTS, self.wear.sections)
+            if self._pin_wears:
+                found |= worn_outputs(PIN_WEAR_OUTPUTS, self.wear.sections)
         return found | {
             "power": power("solution" if self.rigid else "laws"),
             **({} if self.rigid else {"energy": energy()}),
@@ -419,6 +367,7 @@ class ClearanceRevolute(Element):
         i, j = tables.marker(self.pin), tables.marker(self.hole)
         sections = self.wear.sections if self.wear else 0
         law = self.contact.law + (sections << contract.MB_CONTACT_WEAR_SHIFT)
+        law += contract.MB_CONTACT_PIN_WEARS if self._pin_wears else 0
         return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
 
     def push(self, at: LoadState, items: None) -> NoReturn:
@@ -490,6 +439,27 @@ WEAR_OUTPUTS: dict[str, Output] = {
 }
 """Additional outputs of a hole with wear; the first has one value per section."""
 
+PIN_WEAR_OUTPUTS: dict[str, Output] = {
+    "pin_wear": Output(
+        contract.MB_SHOWN_PIN_WEAR,
+        "m",
+        "depth of each section of the pin, from angle 0 of its marker on",
+    ),
+    "pin_worn_volume": Output(
+        contract.MB_SHOWN_PIN_WORN_VOLUME, "m3", "of the pin since the start"
+    ),
+}
+"""Additional outputs of a pin with wear."""
+
+
+def worn_outputs(outputs: Mapping[str, Output], sections: int) -> dict[str, Output]:
+    """Return outputs of wear, with the depths as wide as there are sections."""
+    return {
+        name: output if "volume" in name else replace(output, width=sections)
+        for name, output in outputs.items()
+    }
+
+
 FOLLOWS_INPUTS = ("force", "normal_force", "contact", "power_loss")
 """Outputs of a rigid contact with direct feedthrough of forces."""
 
@@ -528,8 +498,9 @@ class ClearanceMethods(Parts):
         contact
             The contact law: `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`.
         wear
-            Wear of the hole, for compliant contacts: a `Wear`. It adds the outputs ``name.wear``,
-            the depth of each section, and ``worn_volume``.
+            Wear of the hole, and of the pin, for compliant contacts: a `Wear`. It adds the outputs
+            ``name.wear``, the depth of each section, and ``worn_volume``; of a pin that wears
+            also ``pin_wear`` and ``pin_worn_volume``.
         """
         self._check_name(name)
         self._check_ends(name, pin, hole)

@@ -11,7 +11,7 @@
 
 #include "blocks/multibody/kernel/multibody.h"
 
-static int32_t contact_law(const int32_t *force) { return force[MB_FORCE_LAW] & ((1 << MB_CONTACT_WEAR_SHIFT) - 1); }
+static int32_t contact_law(const int32_t *force) { return force[MB_FORCE_LAW] & (MB_CONTACT_PIN_WEARS - 1); }
 
 int32_t mb_contact_numbers(const int32_t *force) {
     switch (contact_law(force)) {
@@ -24,10 +24,13 @@ int32_t mb_contact_numbers(const int32_t *force) {
 static bool contact_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
     const int64_t number = tally->contacts++, p_count = b->p_count;
     if (b->i[MB_PLANAR] == 0 || !mb_check_markers(b, force) || !mb_check_numbers(b, force, 1)) return false;
-    const int32_t sections = mb_wear_sections(force), wear = sections == 0 ? 0 : MB_WEAR_NUMBERS;
+    const int32_t sections = mb_wear_sections(force), wear = sections == 0         ? 0
+                                                             : mb_wears_pin(force) ? MB_WEAR_PIN_NUMBERS
+                                                                                   : MB_WEAR_NUMBERS;
     if (sections != 0 &&
         (!mb_in_range(sections, MB_WEAR_FEWEST, MB_WEAR_MOST + 1) || contact_law(force) == MB_CONTACT_RIGID))
         return false;
+    if (sections == 0 && mb_wears_pin(force)) return false;
     return contact_law(force) < MB_CONTACT_LAWS && force[MB_FORCE_EXTRA] == number &&
            force[MB_FORCE_P] <= p_count - mb_contact_numbers(force) - wear;
 }
@@ -50,6 +53,10 @@ static bool contact_sound(const mb_view *m, const int32_t *force, mb_fault *faul
           mb_allow(fault, "hardness", wear[MB_WEAR_HARDNESS], MB_ALLOWED_POSITIVE) &&
           mb_allow(fault, "length", wear[MB_WEAR_LENGTH], MB_ALLOWED_POSITIVE)))
         return false;
+    if (mb_wears_pin(force) &&
+        !(mb_allow(fault, "pin_wear_coefficient", wear[MB_WEAR_PIN_COEFFICIENT], MB_ALLOWED_NOT_NEGATIVE) &&
+          mb_allow(fault, "pin_hardness", wear[MB_WEAR_PIN_HARDNESS], MB_ALLOWED_POSITIVE)))
+        return false;
     if (contact_law(force) == MB_CONTACT_HUNT_CROSSLEY)
         return mb_allow(fault, "damping", p[MB_PLAY_DAMPING], MB_ALLOWED_NOT_NEGATIVE);
     return mb_allow(fault, "restitution", p[MB_PLAY_RESTITUTION], MB_ALLOWED_FRACTION) &&
@@ -68,12 +75,22 @@ static double contact_angle(const mb_view *m, int32_t marker, const double *dire
     return atan2(seen[1], seen[0]);
 }
 
+/* How far the pin is turned in its hole of the axes R. */
+static double contact_turned(const mb_view *m, const int32_t *force, const double *R) {
+    double axes[9], x[3], seen[3];
+    mb_marker_axes(m, force[MB_FORCE_I], axes);
+    mb_column(axes, 0, x);
+    mb_rotate_back(R, x, seen);
+    return atan2(seen[1], seen[0]);
+}
+
 /* Gap, its slope and n, from the offset in world axes and the axes R of the hole. */
 static void contact_direction(const mb_view *m, const int32_t *force, const double *R, mb_contact *at) {
     if (mb_wear_sections(force) > 0) {
         double seen[3];
         mb_rotate_back(R, at->offset, seen);
-        mb_wear_see(m, force, seen, &at->gap, &at->slope, at->n);
+        at->turned = mb_wears_pin(force) ? contact_turned(m, force, R) : 0.0;
+        mb_wear_see(m, force, seen, at->turned, &at->gap, &at->slope, at->n, &at->arm);
         mb_rotate(R, at->n, at->n);
         return;
     }
@@ -83,6 +100,7 @@ static void contact_direction(const mb_view *m, const int32_t *force, const doub
     for (int k = 0; k < 3 && away > 0.0; k++) at->n[k] = at->offset[k] / away;
     at->gap = m->p[force[MB_FORCE_P] + MB_PLAY_CLEARANCE] - away;
     at->slope = 1.0;
+    at->arm = 0.0;
 }
 
 void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact *at) {
@@ -102,6 +120,10 @@ void mb_contact_see(const mb_view *m, const int32_t *force, double t, mb_contact
     at->approach = mb_dot(at->n, rate);
     if (mb_wear_sections(force) > 0) /* a worn hole rotates under the pin */
         at->approach = at->slope * (at->approach + spin * (at->n[0] * at->offset[1] - at->n[1] * at->offset[0]));
+    if (mb_wears_pin(force)) { /* and the worn pin turns in it: where it is not round, N has an arm */
+        at->approach -= at->slope * at->arm * (contact_spin(m, pin) - spin);
+        mb_axpy(at->arm, at->t, at->P);
+    }
     /* Both surfaces are taken where the force acts. */
     at->slip =
         mb_dot(at->t, rate) + radius * contact_spin(m, pin) - (radius + fmax(reach, p[MB_PLAY_CLEARANCE])) * spin;
@@ -216,12 +238,14 @@ static double contact_power(mb_view *m, const int32_t *force, double t, const do
 
 static int32_t contact_width(const int32_t *force, int32_t what) {
     if (!mb_in_range(what, 0, MB_CONTACT_QUANTITIES)) return -1;
-    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME) && mb_wear_sections(force) == 0)
+    const bool of_pin = what == MB_SHOWN_PIN_WEAR || what == MB_SHOWN_PIN_WORN_VOLUME;
+    if ((what == MB_SHOWN_WEAR || what == MB_SHOWN_WORN_VOLUME || of_pin) && mb_wear_sections(force) == 0)
         return -1; /* there is none */
-    return what == MB_SHOWN_WEAR       ? mb_wear_sections(force)
-           : what == MB_CONTACT_OFFSET ? 2
-           : what == MB_CONTACT_FORCE  ? 3
-                                       : 1;
+    if (of_pin && !mb_wears_pin(force)) return -1;
+    return what == MB_SHOWN_WEAR || what == MB_SHOWN_PIN_WEAR ? mb_wear_sections(force)
+           : what == MB_CONTACT_OFFSET                        ? 2
+           : what == MB_CONTACT_FORCE                         ? 3
+                                                              : 1;
 }
 
 static int contact_show(mb_view *m, const int32_t *force, double t, const double *q, const double *v, int32_t what,
@@ -238,8 +262,10 @@ static int contact_show(mb_view *m, const int32_t *force, double t, const double
         case MB_CONTACT_ANGLE_ON_PIN: *y = contact_angle(m, force[MB_FORCE_I], at.n); break;
         case MB_CONTACT_SLIP: *y = at.slip; break;
         case MB_CONTACT_TOUCHES: *y = at.touches; break;
-        case MB_SHOWN_WEAR: mb_wear_show(m, force, y); break;
-        case MB_SHOWN_WORN_VOLUME: *y = mb_worn_volume(m, force); break;
+        case MB_SHOWN_WEAR:
+        case MB_SHOWN_PIN_WEAR: mb_wear_show(m, force, what == MB_SHOWN_PIN_WEAR, y); break;
+        case MB_SHOWN_WORN_VOLUME:
+        case MB_SHOWN_PIN_WORN_VOLUME: *y = mb_worn_volume(m, force, what == MB_SHOWN_PIN_WORN_VOLUME); break;
         case MB_SHOWN_CONTACT_LOSS: *y = mb_contact_loss(m, force, &at); break;
         default: *y = contact_memory(m, force)[MB_CONTACT_IMPACTS + what - MB_SHOWN_IMPACTS];
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,8 +17,10 @@ from ...system._reading import suggest_keywords
 from ...system._rotations import freeze
 from .._bushing import Bushing
 from .._element import Element, Output, energy, power
-from ..clearance._clearance import _NUMBERS, CompliantContact
+from ..clearance._clearance import _NUMBERS, CompliantContact, worn_outputs
+from ..clearance._wear import Wear
 from ._shapes import Profile, Shape, is_shape
+from ._worn import NO_WEAR, WEAR_OUTPUTS, check_wear, read_outlines, read_sections
 
 if TYPE_CHECKING:
     from ...equations._loads import LoadState
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
 
 
 class Pair(NamedTuple):
-    """Two kinds of shape: their number in the kernel, and in how many places they touch."""
+    """Two kinds of shape: their number in the kernel, and in how many places they touch.
+
+    `worn_places` is in how many they touch if they wear, 0 if they cannot.
+    """
 
     number: int
     places: int
+    worn_places: int = 0
 
 
 PAIRS: dict[tuple[str, str], Pair] = {
@@ -41,11 +47,12 @@ PAIRS: dict[tuple[str, str], Pair] = {
     ("sphere", "cylinder"): Pair(contract.TOUCH_SPHERE_CYLINDER, 1),
     ("capsule", "capsule"): Pair(contract.TOUCH_CAPSULES, 1),
     ("sphere", "socket"): Pair(contract.TOUCH_SPHERE_SOCKET, 1),
-    ("sphere", "bore"): Pair(contract.TOUCH_SPHERE_BORE, 1),
-    ("cylinder", "bore"): Pair(contract.TOUCH_PIN_BORE, 8),
-    ("sphere", "hole"): Pair(contract.TOUCH_SPHERE_HOLE, 4),
+    ("sphere", "bore"): Pair(contract.TOUCH_SPHERE_BORE, 1, 1),
+    ("cylinder", "bore"): Pair(contract.TOUCH_PIN_BORE, 8, 4),
+    ("sphere", "hole"): Pair(contract.TOUCH_SPHERE_HOLE, 4, 1),
     ("sphere", "cam"): Pair(contract.TOUCH_SPHERE_CAM, 4),
     ("cam", "plane"): Pair(contract.TOUCH_CAM_PLANE, 4),
+    ("pin", "hole"): Pair(contract.TOUCH_PIN_HOLE, 1, 1),
 }
 SPATIAL = ("cylinder", "bore")
 """Kinds that no planar system has."""
@@ -66,6 +73,17 @@ class ShapeContact(Element):
     first: Shape
     second: Shape
     law: CompliantContact
+    wear: Wear | None = None
+
+    @property
+    def _sections(self) -> int:
+        """Into how many sections hole and pin are divided; 0 where they are not."""
+        return read_sections([shape for _, shape in self._shapes], self.wear)
+
+    @property
+    def places(self) -> int:
+        """Return in how many places the shapes can touch."""
+        return self.pair.worn_places if self._sections else self.pair.places
 
     @property
     def _swapped(self) -> bool:
@@ -91,6 +109,8 @@ class ShapeContact(Element):
     @property
     def type_number(self) -> int:
         """Return its index in ``elements/table.c``."""
+        if self._sections:
+            return contract.MB_WORN
         return contract.MB_TOUCH if self.pair.places == 1 else contract.MB_TOUCHES
 
     @property
@@ -109,7 +129,8 @@ class ShapeContact(Element):
         _, (_, outer) = self._shapes
         if outer.kind not in WITH_PLAY:
             return None
-        inner = dict(self._shapes[0][1].numbers())["radius"]
+        shape = self._shapes[0][1]
+        inner = float(shape.table.max()) if isinstance(shape, Profile) else _radius(shape)
         width = float(outer.table.min()) if isinstance(outer, Profile) else _radius(outer)
         return width - inner if width > inner else None
 
@@ -119,7 +140,7 @@ class ShapeContact(Element):
             (_radius(shape) for _, shape in self._shapes if shape.kind != "plane"), default=1.0
         )
         k = self.law.exponent * self.law.stiffness * (depth * size) ** (self.law.exponent - 1.0)
-        both = np.array([k, k, k, 0.0, 0.0, 0.0]) * min(self.pair.places, 2)
+        both = np.array([k, k, k, 0.0, 0.0, 0.0]) * min(self.places, 2)
         return Bushing(self.name, *self.ends, freeze(both), freeze(0.0 * both))
 
     def parameters(self) -> Iterator[Parameter]:
@@ -131,23 +152,31 @@ class ShapeContact(Element):
         for what in self.law.order:
             unit, doc = _NUMBERS[what]
             yield parameter(f"{self.name}.{what}", getattr(self.law, what), unit=unit, doc=doc)
+        sections = self._sections
         if self._profile is not None:
-            yield parameter(f"{self.name}.profile", self._profile.data, hidden=True, tunable=False)
+            data = self._profile.data
+            if sections:
+                data = read_outlines([shape for _, shape in self._shapes], sections)
+            yield parameter(f"{self.name}.profile", data, hidden=True, tunable=False)
+        if sections:
+            wear = self.wear or NO_WEAR
+            yield from wear.parameters(self.name, pin=True, hidden=self.wear is None)
 
     def outputs(self) -> Mapping[str, Output]:
         """Return its available outputs, by name."""
         found = dict(OUTPUTS)
         kinds = {shape.kind for _, shape in self._shapes}
-        if kinds & {"bore", "hole", "cam"}:
+        if kinds & {"bore", "hole", "cam", "socket"}:
             found |= ANGLES
+        if "socket" in kinds:
+            found |= ELEVATIONS
         if kinds == {"cylinder", "bore"}:
             found["tilt"] = Output(contract.TOUCH_SHOWN_TILT, "rad", "between the two axes")
-        if self.pair.places > 1:
-            for name, number, unit, doc in (
-                ("gaps", contract.TOUCH_SHOWN_GAPS, "m", "at each place"),
-                ("normal_forces", contract.TOUCH_SHOWN_NORMALS, "N", "at each place"),
-            ):
-                found[name] = Output(number, unit, doc, self.pair.places)
+        if self.wear is not None:
+            found |= worn_outputs(WEAR_OUTPUTS, self._sections)
+        if self.places > 1:
+            at_places = PLACES | (PLACE_ANGLES if "angle" in found else {})
+            found |= {name: replace(of, width=self.places) for name, of in at_places.items()}
         return found | {"power": power(), "energy": energy()}
 
     def record(self, tables: Tables) -> list[int]:
@@ -155,10 +184,9 @@ class ShapeContact(Element):
         i, j = (tables.marker(shape.marker, shape.frame()) for shape in (self.first, self.second))
         law = self.law.law + (self.pair.number << contract.TOUCH_PAIR_SHIFT)
         law += self._swapped << contract.TOUCH_SWAP_SHIFT
-        law += (0 if self._profile is None else len(self._profile.table)) << (
-            contract.TOUCH_COUNT_SHIFT
-        )
-        numbers = [tables.next_contact() for _ in range(self.pair.places)]
+        points = self._sections or (0 if self._profile is None else len(self._profile.table))
+        law += points << contract.TOUCH_COUNT_SHIFT
+        numbers = [tables.next_contact() for _ in range(self.places)]
         place = tables.place(next(self.parameters()).name)
         return [i, j, place, law, numbers[0]]
 
@@ -209,7 +237,34 @@ ANGLES: dict[str, Output] = {
         contract.TOUCH_SHOWN_ANGLE_ON_PIN, "rad", "of the smallest gap, about z of the other shape"
     ),
 }
-"""Additional outputs of bores, holes and cams."""
+"""Additional outputs of sockets, bores, holes and cams."""
+
+ELEVATIONS: dict[str, Output] = {
+    "elevation": Output(
+        contract.TOUCH_SHOWN_ELEVATION, "rad", "of the contact, over x and y of the socket"
+    ),
+    "elevation_on_pin": Output(
+        contract.TOUCH_SHOWN_ELEVATION_ON_PIN, "rad", "of the contact, over x and y of the ball"
+    ),
+}
+"""Additional outputs of sockets."""
+
+PLACES: dict[str, Output] = {
+    "gaps": Output(contract.TOUCH_SHOWN_GAPS, "m", "at each place"),
+    "normal_forces": Output(contract.TOUCH_SHOWN_NORMALS, "N", "at each place"),
+}
+"""Additional outputs of pairs that touch in several places; as many values as there are places."""
+
+PLACE_ANGLES: dict[str, Output] = {
+    "angles": Output(
+        contract.TOUCH_SHOWN_ANGLES, "rad", "of each place, about z of the hole or cam"
+    ),
+    "angles_on_pin": Output(
+        contract.TOUCH_SHOWN_ANGLES_ON_PIN, "rad", "of each place, about z of the other shape"
+    ),
+    "slips": Output(contract.TOUCH_SHOWN_SLIPS, "m/s", "speed of the surfaces at each place"),
+}
+"""Likewise, of bores, holes and cams."""
 
 
 class ContactMethods(Parts):
@@ -217,7 +272,13 @@ class ContactMethods(Parts):
 
     @suggest_keywords
     def contact(
-        self, name: str, first: Shape, second: Shape, *, law: CompliantContact
+        self,
+        name: str,
+        first: Shape,
+        second: Shape,
+        *,
+        law: CompliantContact,
+        wear: Wear | None = None,
     ) -> ShapeContact:
         """Add contact between two shapes; see `ShapeContact`.
 
@@ -228,10 +289,15 @@ class ContactMethods(Parts):
         first, second
             Shapes on two bodies, in either order: `Sphere`, `Capsule` or `Cylinder` and `Plane`;
             `Sphere` and `Sphere`, `Capsule` or `Cylinder`; two `Capsule`; `Sphere` in `Socket`,
-            `Bore` or `HoleProfile`; `Cylinder` in `Bore`; `Sphere` (roller) or `Plane` (face) and
+            `Bore` or `HoleProfile`; `Cylinder` in `Bore`; `PinProfile` in `HoleProfile`; `Sphere`
+            (roller) or `Plane` (face) and
             `CamProfile`.
         law
             `HuntCrossley` or `LankaraniNikravesh`, for each place where they touch.
+        wear
+            Wear of a bore or a hole, and of what is in it: a `Wear`. It adds the outputs
+            ``name.wear`` and ``pin_wear``, the depths of the sections, ``worn_volume`` and
+            ``pin_worn_volume``.
         """
         self._check_name(name)
         for what, shape in (("first", first), ("second", second)):
@@ -247,7 +313,9 @@ class ContactMethods(Parts):
                 f"HuntCrossley(stiffness=1e9); got {law!r}."
             )
         _check_pair(name, first, second, self.planar)
-        return self._add(ShapeContact(name, first, second, law))
+        contact = ShapeContact(name, first, second, law, wear)
+        check_wear(name, wear, (first, second), contact.pair.worn_places > 0)
+        return self._add(contact)
 
 
 def _check_pair(name: str, first: Shape, second: Shape, planar: bool) -> None:

@@ -229,6 +229,14 @@ class Profile(Shape):
         object.__setattr__(self, "table", freeze(radii.copy()))
         object.__setattr__(self, "slopes", freeze(spline(angles[:-1], 1)))
 
+    def at(self, count: int) -> Array:
+        """Return the radii of the spline at `count` equal angles."""
+        from scipy.interpolate import CubicSpline
+
+        angles = 2.0 * np.pi / len(self.table) * np.arange(len(self.table) + 1)
+        spline = CubicSpline(angles, np.append(self.table, self.table[0]), bc_type="periodic")
+        return np.asarray(spline(2.0 * np.pi / count * np.arange(count)))
+
     @property
     def data(self) -> Array:
         """Return radii and slopes, one after the other, as the kernel reads them."""
@@ -249,6 +257,21 @@ class HoleProfile(Profile):
     """
 
     kind: ClassVar[str] = "hole"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PinProfile(Profile):
+    """A pin of any outline, which extends along z, in a `HoleProfile`.
+
+    Parameters
+    ----------
+    marker
+        At the center of the curve; z is along the pin.
+    radii
+        In m: r at equal angles about z, the first on x, as of a `HoleProfile`.
+    """
+
+    kind: ClassVar[str] = "pin"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,6 +46,52 @@ void mb_touch_sphere_hole(const touch_shape *a, const touch_shape *b, const touc
 void mb_touch_sphere_cam(const touch_shape *a, const touch_shape *b, const touch_profile *profile, touch_place *at);
 void mb_touch_cam_plane(const touch_shape *a, const touch_shape *b, const touch_profile *profile, touch_place *at);
 
+/* worn.c, outline.c */
+/* A pin or a ball `a` in a hole `b` that wear, each divided into `sections` about its z. `hole` are radii of the hole and `pin` the B-spline of
+   the radii of the pin, or NULL where it is round; `numbers` are MB_WEAR_…, `memory` what mb_worn_memory counts. */
+typedef struct {
+    int32_t sections;
+    const double *hole, *pin, *numbers;
+    double *memory;
+} touch_worn;
+/* Of a place: |∂gap| for a motion along n; the couple on the first shape per N. */
+typedef struct {
+    double slope, couple[3];
+} touch_give;
+/* Writes the places of its pair, whose first is at 0; the shares of the sections in the contact of a place; or, from those, wears it: of the
+   hole the volume `of_hole`, of the pin `of_pin`. */
+typedef struct {
+    void (*see)(const touch_worn *w, const touch_shape *a, const touch_shape *b, touch_place *at, touch_give *give);
+    void (*weigh)(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place, double *share);
+    void (*keep)(const touch_worn *w, const touch_shape *a, const touch_shape *b, int32_t place, const double *share,
+                 double of_hole, double of_pin);
+} touch_wear;
+extern const touch_wear mb_wear_ball_bore, mb_wear_pin_bore, mb_wear_outline;
+enum { TOUCH_WORN_PLACES = 4 };
+int64_t mb_worn_size(int64_t sections);
+void mb_worn_start(const touch_worn *w, double t);
+/* Wears all places by their rates N |slip|, of which there are `count`. */
+void mb_worn_keep(const touch_worn *w, const touch_wear *wear, const touch_shape *a, const touch_shape *b, double t,
+                  const double *rate, int32_t count);
+/* Depths of the sections, and their volume, of the hole or of the pin. The radii are those of round ones. */
+void mb_worn_show(const touch_worn *w, bool pin, double *y);
+double mb_worn_sum(const touch_worn *w, bool pin, double radius);
+/* Maps of the hole and of the pin, and whether the pin has lost anything. */
+double *mb_worn_hole(const touch_worn *w);
+double *mb_worn_pin(const touch_worn *w);
+double *mb_worn_is_pin_worn(const touch_worn *w);
+/* Area of a section of a round surface. */
+double mb_worn_area(const touch_worn *w, double radius);
+/* How far the pin is turned about z in its hole, without what it is tilted; σ, -1 if the two z point opposite ways; and the direction about which
+   a couple does the work of the turn. */
+typedef struct {
+    double angle, sign, about[3];
+} touch_twist;
+touch_twist mb_worn_twist(const touch_shape *a, const touch_shape *b);
+/* From the force and the couple about C, on the first shape for a pressure of 1, and a point P of contact. */
+void mb_worn_place(const double *F, const double *M, const double *C, const double *P, touch_place *at,
+                   touch_give *give);
+
 /* A direction, or z where it has no length. Returns the length. */
 static inline double touch_unit(const double *d, double *n) {
     const double length = sqrt(mb_dot(d, d));

@@ -7,7 +7,15 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from biella import Diagram, DiagramError, simulate
-from biella.blocks.multibody import HuntCrossley, System, contact_statistics
+from biella.blocks.multibody import (
+    Bore,
+    Cylinder,
+    HuntCrossley,
+    Socket,
+    Sphere,
+    System,
+    contact_statistics,
+)
 from biella.scheduler.results._result import Result
 
 RNG = np.random.default_rng(7)
@@ -161,5 +169,75 @@ def test_what_has_no_statistics():
     with pytest.raises(DiagramError, match=r"also need `pin\.angle`, .*`pin\.slip`: name"):
         contact_statistics(short, "pin")
     two = {f"{plant}.pin.normal_force": t for plant in ("a", "b")}
-    with pytest.raises(DiagramError, match="2 revolutes with clearance called `pin`"):
+    with pytest.raises(DiagramError, match="2 contacts called `pin`"):
         contact_statistics(Result.from_arrays(t, two), "pin")
+
+
+def test_a_crossed_pin_counts_where_it_touches():
+    """70 N at one end and 40 N against them at the other: each end has its own bin and work.
+
+    N |slip| t = N r ω t. A contact that settles from 10 % off leaves less than 1e-3 after 20 ms.
+    """
+    play, radius, length, spin, k = 1e-4, 0.01, 0.04, 50.0, 1e7
+    s = System("crossed", (0.0, 0.0, 0.0))
+    tilt = 2 * play / length + (70 + 40) / k / length
+    turn = (np.cos(tilt / 2), 0.0, np.sin(tilt / 2), 0.0)
+    axis = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
+    pin = s.body("body", mass=0.1, inertia=(2e-5, 2e-5, 5e-6), rotation=turn, free=True,
+                 angular_velocity=spin * axis)  # fmt: skip
+    for name, at, push in (("up", 0.5, 70.0), ("down", -0.5, -40.0)):
+        s.force(name, pin.marker(name, (0, 0, at * length)), (push, 0.0, 0.0))
+    law = HuntCrossley(stiffness=k, exponent=1.0, damping=100.0)
+    bore = Bore(s.ground.marker("bore"), radius + play, 2 * length)
+    s.contact("pin", Cylinder(pin.marker("m"), radius, length), bore, law=law)
+    names = ["contact", "normal_force", "angle", "angle_on_pin", "slip", "gap"]
+    of_places = ["gaps", "normal_forces", "angles", "angles_on_pin", "slips"]
+    d = Diagram("crossed", step=1e-5)
+    d.add(s.block(outputs=[f"pin.{n}" for n in names + of_places], mode="internal"), name="p")
+    result = simulate(d, 0.03)
+    places = contact_statistics(result, "pin", bins=9, start=0.02)
+    fewer = Result.from_arrays(result.t, {f"p.pin.{n}": result[f"p.pin.{n}"] for n in names})
+    lowest = contact_statistics(fewer, "pin", bins=9, start=0.02)
+    around = places.hole
+    [left, right] = np.searchsorted(around.edges, (-np.pi + 1e-3, 0.0)) - 1
+    other = np.searchsorted(around.edges, np.pi - 1e-3) - 1
+    assert around.mean_force[right] == pytest.approx(70.0, rel=1e-2)
+    assert around.mean_force[[left, other]].max() == pytest.approx(40.0, rel=1e-2)
+    assert around.sliding_work[right] == pytest.approx(70 * radius * spin * 0.01, rel=1e-2)
+    assert places.sliding_work == pytest.approx(110 * radius * spin * 0.01, rel=1e-2)
+    assert around.probability(-0.5, 0.5) == pytest.approx(0.5, abs=1e-3)
+    assert places.largest_depth == pytest.approx(70 / k, rel=1e-2)
+    # Without the places all is where the gap is smallest.
+    assert lowest.hole.probability(-0.5, 0.5) == pytest.approx(1.0)
+    assert lowest.mean_force == pytest.approx(places.mean_force) == pytest.approx(110, rel=1e-2)
+
+
+def test_a_ball_in_a_socket():
+    """On a diameter 0.4 rad above x, y it bounces between two places; each turns its momentum.
+
+    The time between impacts is 2 e / v, that of one by Hertz 2.94328 δ / v, δ = (5 m v² / 4 K)^0.4.
+    """
+    play, speed, mass, k = 1e-3, 0.5, 0.2, 1e9
+    way = np.array([np.cos(0.4) * np.cos(1.0), np.cos(0.4) * np.sin(1.0), np.sin(0.4)])
+    s = System("ball", (0, 0, 0))
+    ball = s.body("ball", mass=mass, inertia=(1e-3,) * 3, velocity=speed * way, free=True)
+    s.contact("pin", Sphere(ball.marker("m"), 0.02), Socket(s.ground.marker("m"), 0.02 + play),
+              law=HuntCrossley(stiffness=k))  # fmt: skip
+    names = ["contact", "normal_force", "angle", "angle_on_pin", "slip", "gap", "elevation",
+             "elevation_on_pin"]  # fmt: skip
+    d = Diagram("ball", step=1e-6)
+    d.add(s.block(outputs=[f"pin.{n}" for n in names], mode="internal"), name="p")
+    result = simulate(d, 0.015)
+    found = contact_statistics(result, "pin", bins=9)
+    depth = (5 * mass * speed**2 / (4 * k)) ** 0.4
+    period = 2 * play / speed + 2.94328 * depth / speed
+    assert found.episodes == int((0.015 + play / speed) / period)
+    assert found.largest_depth == pytest.approx(depth, rel=1e-3)
+    np.testing.assert_allclose(found.impulses[:-1], 2 * mass * speed, rtol=1e-3)
+    for around in (found.hole, found.pin):
+        assert np.count_nonzero(around.density) == 2
+        assert around.density[np.searchsorted(around.edges, 1.0) - 1] > 0
+        assert around.density[np.searchsorted(around.edges, 1.0 - np.pi) - 1] > 0
+    touching = result["p.pin.contact"] > 0.5
+    for name in ("elevation", "elevation_on_pin"):
+        assert np.abs(result[f"p.pin.{name}"][touching]) == pytest.approx(0.4, abs=1e-9)

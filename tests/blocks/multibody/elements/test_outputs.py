@@ -18,9 +18,11 @@ from biella.blocks.multibody import (
     Bore,
     CamProfile,
     Cylinder,
+    HoleProfile,
     HuntCrossley,
     Input,
     LankaraniNikravesh,
+    PinProfile,
     Plane,
     RigidContact,
     Sine,
@@ -176,6 +178,22 @@ def shapes() -> System:
     return s
 
 
+def worn_shapes() -> System:
+    """A pin in a bore and outlines in each other, which wear."""
+    s = System("worn")
+    pin = s.body("pin", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(1.001, 0, 0), free=True,
+                 velocity=(0.1, 0.0, -0.1), angular_velocity=(0.0, 0.0, 3.0))  # fmt: skip
+    cam = s.body("cam", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.001, 1, 0), free=True)
+    hard = LankaraniNikravesh(stiffness=1e6, friction=0.2)
+    wear = Wear(coefficient=1e-3, hardness=1e9, length=0.1, sections=36, pin_coefficient=1e-3)
+    s.contact("play", Cylinder(pin.marker("m"), 0.05, 0.2), Bore(s.ground.marker("bore", (1, 0, 0)),
+              0.051, 0.1), law=hard, wear=wear)  # fmt: skip
+    hole = HoleProfile(s.ground.marker("hole", (0, 1, 0)), [0.1] * 12)
+    outline = PinProfile(cam.marker("outline"), [0.099, 0.0985] * 6)
+    s.contact("slot", outline, hole, law=hard, wear=wear)
+    return s
+
+
 CASES: dict[str, Callable[[], System]] = {
     "spatial": spatial,
     "inputs": lambda: spatial(inputs=True),
@@ -193,6 +211,11 @@ CASES: dict[str, Callable[[], System]] = {
     ),
     "rigid": lambda: journal_outside(),
     "shapes": shapes,
+    "worn shapes": worn_shapes,
+    "worn pin": lambda: journal(
+        HuntCrossley(stiffness=1e8),
+        Wear(coefficient=1e-5, hardness=1e9, length=0.02, pin_coefficient=1e-5),
+    ),
     "pushed": lambda: spatial().block().with_push()[0].system,
 }
 

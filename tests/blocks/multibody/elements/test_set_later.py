@@ -11,7 +11,15 @@ import pytest
 from biella import BlockError, Diagram, run_realtime
 from biella.blocks import ShortBearing
 from biella.blocks.bearings import Contact
-from biella.blocks.multibody import HuntCrossley, LankaraniNikravesh, RigidContact, System, Wear
+from biella.blocks.multibody import (
+    Bore,
+    HuntCrossley,
+    LankaraniNikravesh,
+    RigidContact,
+    Sphere,
+    System,
+    Wear,
+)
 from biella.errors import DiagramError
 from biella.scheduler.engine._engine import Instance
 
@@ -199,6 +207,19 @@ def worn(**numbers: Any) -> System:
                        wear=wear)  # fmt: skip
 
 
+def worn_shape(**numbers: Any) -> System:
+    s = System("ball", (0, 0, 0))
+    ball = s.body("ball", mass=1.0, inertia=(1, 1, 1), free=True)
+    wear = Wear(
+        coefficient=numbers["wear_coefficient"],
+        pin_coefficient=numbers["pin_wear_coefficient"],
+        **{name: numbers[name] for name in ("hardness", "length", "pin_hardness")},
+    )
+    s.contact("part", Sphere(ball.marker("m"), 0.01), Bore(s.ground.marker("m"), 0.011, 0.1),
+              law=HuntCrossley(stiffness=1e8), wear=wear)  # fmt: skip
+    return s
+
+
 PLAY = {"clearance": 1e-4, "pin_radius": 0.01}
 SOFT = {"stiffness": 1e8, "exponent": 1.5, "friction": 0.1, "slip_speed": 0.01}
 KINDS: dict[str, tuple[Callable[..., System], dict[str, float]]] = {
@@ -253,6 +274,16 @@ KINDS: dict[str, tuple[Callable[..., System], dict[str, float]]] = {
         {**PLAY, "friction": 0.1, "restitution": 0.5, "tangential_restitution": 0.0},
     ),
     "wear": (worn, {"wear_coefficient": 1e-6, "hardness": 1e9, "length": 0.01}),
+    "worn shape": (
+        worn_shape,
+        {
+            "wear_coefficient": 1e-6,
+            "hardness": 1e9,
+            "length": 0.01,
+            "pin_wear_coefficient": 1e-6,
+            "pin_hardness": 1e9,
+        },
+    ),
 }
 ONLY_AT_CONSTRUCTION = {("bearing", "clearance"), ("bearing", "radius")}
 """Larger than a film can be: the constructor asks whether the units are right, the law is not."""

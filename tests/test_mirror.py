@@ -13,6 +13,9 @@ ELSEWHERE = {
     "blocks/external/_external_block.py": "fmu/importer/test_fmu.py",
     "blocks/multibody/_pendulum.py": "blocks/test_contract.py",
     "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
+    "blocks/multibody/elements/clearance/_numbers.py": (
+        "blocks/multibody/elements/clearance/test_clearance.py"
+    ),
     "blocks/multibody/drawing/_contact_rose.py": (
         "blocks/multibody/analysis/test_contact_statistics.py"
     ),

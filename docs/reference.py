@@ -81,12 +81,12 @@ PARTS: list[Any] = [
     multibody.ShapeContact, multibody.Sphere, multibody.Plane, multibody.Capsule,
     multibody.Cylinder, multibody.Socket, multibody.Bore, multibody.HoleProfile,
     multibody.PinProfile, multibody.CamProfile, multibody.cam_for_roller, multibody.cam_for_face,
-    multibody.CamDesign, multibody.HuntCrossley, multibody.LankaraniNikravesh, multibody.RigidContact,
-    multibody.Wear, multibody.hertz_stiffness, multibody.InverseDynamics, multibody.MassMatrix,
-    multibody.Jacobian, multibody.ForcePropagation, multibody.stribeck_friction,
-    multibody.film_friction, multibody.from_angles, multibody.from_axis_angle,
-    multibody.from_roll_pitch_yaw, AbstractBlock, export_fmu, export_system,
-    Experiment, check_reference, show,
+    multibody.CamDesign, multibody.HuntCrossley, multibody.LankaraniNikravesh,
+    multibody.RigidContact, multibody.Wear, multibody.hertz_stiffness, multibody.InverseDynamics,
+    multibody.MassMatrix, multibody.Jacobian, multibody.ForcePropagation,
+    multibody.stribeck_friction, multibody.film_friction, multibody.from_angles,
+    multibody.from_axis_angle, multibody.from_roll_pitch_yaw, AbstractBlock, export_fmu,
+    export_system, Experiment, check_reference, show,
 ]  # fmt: skip
 """What the above refers to: described after it, without members, under the path of its import."""
 BY_HAND = {

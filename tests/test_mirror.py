@@ -16,6 +16,9 @@ ELSEWHERE = {
     "blocks/multibody/adams/_commands.py": "blocks/multibody/adams/test_language.py",
     "blocks/multibody/adams/_items.py": "blocks/multibody/adams/test_model.py",
     "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
+    "blocks/multibody/elements/clearance/_numbers.py": (
+        "blocks/multibody/elements/clearance/test_clearance.py"
+    ),
     "blocks/multibody/drawing/_contact_rose.py": (
         "blocks/multibody/analysis/test_contact_statistics.py"
     ),

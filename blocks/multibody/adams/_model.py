@@ -72,9 +72,9 @@ class Model:
                     known = text.startswith(f"{self.path.name}, line ")
                     self.problems.texts.append(text if known else f"{command.place}: {text}")
         for item in self.list_kind("refused"):
-            text = item.entries["text"].values[0]
-            assert isinstance(text, Value)
-            self.problems.add(item.place, text.text)
+            reason = item.entries["text"].values[0]
+            assert isinstance(reason, Value)
+            self.problems.add(item.place, reason.text)
         self.problems.texts.sort(key=_line_of)
         for place in self.branches:
             self.problems.add(place, "`if` has no `end`. Is the file complete?")

@@ -6,7 +6,7 @@ import pytest
 from biella import DiagramError
 from biella.blocks.multibody import AdamsModel, Sine, System, mechanisms, read_adams
 
-from .models import BAR, HINGE, MCPHERSON, SLIDER_CRANK, START, build, run, write
+from .models import BAR, ELEMENTS, HINGE, MCPHERSON, SLIDER_CRANK, START, build, run, write
 
 BODIES = ("position", "velocity", "rotation", "angular_velocity")
 
@@ -18,7 +18,7 @@ def compare_parts(found, expected):
     """
     assert [body.name for body in found.bodies] == [body.name for body in expected.bodies]
     for a, b in zip(found.bodies, expected.bodies, strict=True):
-        assert a.mass == pytest.approx(b.mass, rel=1e-15)
+        assert (a.mass, a.free) == (pytest.approx(b.mass, rel=1e-15), b.free)
         for what in ("inertia", "com", "position", "rotation"):
             np.testing.assert_allclose(getattr(a, what), getattr(b, what), rtol=4e-16, atol=1e-15)
     assert [(joint.name, joint.kind) for joint in found.joints] == [
@@ -101,6 +101,20 @@ def test_mcpherson_is_the_one_described_by_hand():
     for name in outputs[:-4]:
         atol = 1e-8 if name.endswith(("position", "rotation")) else 1e-5
         np.testing.assert_allclose(a[name], ready[name], rtol=0, atol=atol)
+
+
+def test_every_kind_of_object_in_one_file():
+    """Free is what nothing ties to the ground; what is switched off is left out."""
+    system = System.from_adams(ELEMENTS)
+    assert {joint.name: joint.kind for joint in system.joints} == {
+        "hinge": "revolute", "cross": "universal",
+    }  # fmt: skip
+    assert [element.name for element in system.elements] == [
+        "twist", "coil", "rubber", "pull", "motor", "wind", "wind_torque", "spring",
+    ]  # fmt: skip
+    assert [body.free for body in system.bodies] == [False] * 3
+    shown = run(system, ["kinetic_energy", "bar.position"], 0.01)
+    assert np.isfinite(shown["kinetic_energy"]).all()
 
 
 def test_read_adams_tells_variables_and_what_it_ignored():

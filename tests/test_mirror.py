@@ -15,6 +15,7 @@ ELSEWHERE = {
     "blocks/multibody/adams/_builder.py": "blocks/multibody/adams/test_build.py",
     "blocks/multibody/adams/_commands.py": "blocks/multibody/adams/test_language.py",
     "blocks/multibody/adams/_items.py": "blocks/multibody/adams/test_model.py",
+    "blocks/multibody/adams/_objects.py": "blocks/multibody/adams/test_model.py",
     "blocks/multibody/cards/_derivatives.py": "blocks/multibody/cards/test_read.py",
     "blocks/multibody/elements/clearance/_numbers.py": (
         "blocks/multibody/elements/clearance/test_clearance.py"

@@ -178,14 +178,16 @@ class _Reader:
             start = self.at
             word = self.read_word()
             if word is None:
-                return self.fail(f"`{self.text[start]}` is not expected here")
+                self.fail(f"`{self.text[start]}` is not expected here")
+                return None
             if self.peek() != "=":
                 if command.given:
-                    return self.fail(
+                    self.fail(
                         f"`{word.text[:60]}` follows the parameter `{command.given[-1].name}`: is "
                         f"a comma or `=` missing, or a `&` too many at the end of a line",
                         start,
                     )
+                    return None
                 command.words.append(word)
                 continue
             self.at += 1
@@ -195,7 +197,8 @@ class _Reader:
                 return None
             command.given.append(Given(word.text.lower(), tuple(values), word.place))
         if not command.words:
-            return self.fail("a command starts with words, such as `marker create`", 0)
+            self.fail("a command starts with words, such as `marker create`", 0)
+            return None
         return command
 
     def read_values(self, name: Value) -> list[Value] | None:
@@ -223,12 +226,12 @@ class _Reader:
             self.skip()
             return Value("text", self.text[start + 1 : end], self.place(start))
         if first == "(":
-            end = self.find_end(start)
-            if end is None:
+            closed = self.find_end(start)
+            if closed is None:
                 return None
-            self.at = end + 1
+            self.at = closed + 1
             self.skip()
-            return Value("expression", self.text[start + 1 : end].strip(), self.place(start))
+            return Value("expression", self.text[start + 1 : closed].strip(), self.place(start))
         return self.read_word()
 
     def find_end(self, start: int) -> int | None:

@@ -89,8 +89,8 @@ def add_joint(b: Builder, item: Item) -> None:
         # z of one at right angles to x and y of the other; `orientation` also x to y.
         pairs = [("x", "z"), ("y", "z")]
         pairs += [("x", "y")] if item.sub == "orientation" else []
-        for a, b in pairs:
-            s.perpendicular(f"{name}_{a}{b}", j, i, axes=(a, b))
+        for axes in pairs:
+            s.perpendicular(f"{name}_{''.join(axes)}", j, i, axes=axes)
 
 
 def find_angle(b: Builder, item: Item) -> JointAngle | None:

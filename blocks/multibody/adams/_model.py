@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ....errors import DiagramError, name_list, suggest
+from ....errors import DiagramError, name_list
 from ..system._problems import Problems
 from ._commands import LOOKS, REFUSED
 from ._expression import Call, Node, Operation, Vector, parse
 from ._file import Command, Given, Value, read_commands
-from ._items import Entry, Item, Key, split_name
+from ._items import Entry, Item, split_name
 from ._language import find_command, name_parameters
+from ._objects import ON_PARTS, Objects
 from ._units import BASES, Units, choose, choose_unit
 
 ORIENTATIONS = tuple(
@@ -42,16 +43,14 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     ("variable", "variable", "variable_name"),
     ("ude instance", "ude", "instance_name"),
 )
-_ON_PARTS = ("marker", "floating_marker", "point")
 
 
-class Model:
-    """Objects of a file, found by name; lower and upper case are the same in names."""
+class Model(Objects):
+    """What the commands of a file made, one after the other."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
+        super().__init__()
         self.path, self.problems = path, problems
-        self.name = ""
-        self.items: dict[Key, Item] = {}
         self.ignored: list[str] = []
         self.units: dict[str, float] = {}
         self.unit_place = ""
@@ -59,7 +58,6 @@ class Model:
         self.branches: list[str] = []
         self.convention = "body313"
         self.frame: str | None = None
-        self.part: Key = ()
         self.fold: Callable[[Node], Node] = lambda node: node
 
     def read(self) -> None:
@@ -72,9 +70,9 @@ class Model:
                     known = text.startswith(f"{self.path.name}, line ")
                     self.problems.texts.append(text if known else f"{command.place}: {text}")
         for item in self.list_kind("refused"):
-            text = item.entries["text"].values[0]
-            assert isinstance(text, Value)
-            self.problems.add(item.place, text.text)
+            reason = item.entries["text"].values[0]
+            assert isinstance(reason, Value)
+            self.problems.add(item.place, reason.text)
         self.problems.texts.sort(key=_line_of)
         for place in self.branches:
             self.problems.add(place, "`if` has no `end`. Is the file complete?")
@@ -164,7 +162,7 @@ class Model:
             if (
                 item is not None
                 and name == "active"
-                and item.kind not in _ON_PARTS
+                and item.kind not in ON_PARTS
                 and item.sub != "ground"
             ):
                 item.active = not off[name]
@@ -265,7 +263,7 @@ class Model:
                 f"there is `{known.name}` already: see {known.place.split(', ')[1]}. Upper and "
                 f"lower case are the same in names."
             )
-        if kind in _ON_PARTS and self.owner(key) is None:
+        if kind in ON_PARTS and self.owner(key) is None:
             raise DiagramError(
                 f"`{name}` is on no part: its name is .{self.name}.PART.{split_name(name)[-1]}, or "
                 f"`defaults model part_name` comes before. Parts: {self.list_names('part')}."
@@ -329,79 +327,6 @@ class Model:
             case Vector(items, unit):
                 return Vector(tuple(map(self.fold_evaluated, items)), unit)
         return node
-
-    # Names
-
-    def is_model(self, name: str) -> bool:
-        return [part.casefold() for part in split_name(name)] == [self.name.casefold()]
-
-    def find_model(self, name: str) -> None:
-        if not self.is_model(name):
-            raise DiagramError(f"there is no model `{name[:60]}`; the file has `{self.name}`.")
-
-    def complete(self, named: str, kind: str) -> tuple[Key, str]:
-        """Return key and full name of a new object."""
-        parts = split_name(named)
-        model = self.name.casefold()
-        if not self.name:
-            raise DiagramError("there is no model yet: `model create` comes first.")
-        if not named.startswith(".") and parts[0].casefold() != model:
-            on_part = kind in _ON_PARTS and len(parts) == 1
-            owner = self.items[self.part].name if on_part else f".{self.name}"
-            parts = [*split_name(owner), *parts]
-        if parts[0].casefold() != model or len(parts) < 2:
-            raise DiagramError(
-                f"`{named[:60]}` is in no model of this file: its name starts with .{self.name}."
-            )
-        return tuple(part.casefold() for part in parts), "." + ".".join(parts)
-
-    def find(self, name: str, part: Key = (), kinds: Iterable[str] = ()) -> Item:
-        """Return the object of a name, which may be shortened, or raise a `DiagramError`."""
-        wanted = tuple(kinds)
-        key = tuple(word.casefold() for word in split_name(name))
-        found: list[Item] = []
-        if name.startswith("."):
-            found = [self.items[key]] if key in self.items else []
-        else:
-            for start in (part, (self.name.casefold(),), ()):
-                item = self.items.get((*start, *key))
-                if item is not None and (not wanted or item.kind in wanted):
-                    return item
-            found = [
-                item
-                for other, item in self.items.items()
-                if other[-len(key) :] == key and (not wanted or item.kind in wanted)
-            ]
-        if len(found) > 1:
-            raise DiagramError(
-                f"`{name[:60]}` may be {name_list(item.name for item in found)}: write it in full."
-            )
-        what = " or ".join(wanted) or "object"
-        if not found:
-            names = [item.name for item in self.items.values() if item.kind in wanted or not wanted]
-            raise DiagramError(f"there is no {what} `{name[:80]}`.{suggest(name, names)}")
-        if wanted and found[0].kind not in wanted:
-            raise DiagramError(f"`{name[:80]}` is a {found[0].kind}, where a {what} is expected.")
-        return found[0]
-
-    def key_of(self, name: str) -> Key:
-        """Return the key of an object; one that is not there if there is no such object."""
-        try:
-            return self.find(name, self.part).key
-        except DiagramError:
-            return ()
-
-    def owner(self, key: Key) -> Item | None:
-        """Return the part that an object is on."""
-        item = self.items.get(key[:-1])
-        return item if item is not None and item.kind == "part" else None
-
-    def list_kind(self, kind: str) -> list[Item]:
-        """Return the objects of a kind that are active, in the order of the file."""
-        return [item for item in self.items.values() if item.kind == kind and item.active]
-
-    def list_names(self, kind: str) -> str:
-        return name_list(f"`{item.name}`" for item in self.items.values() if item.kind == kind)
 
 
 def _line_of(text: str) -> int:

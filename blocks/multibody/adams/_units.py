@@ -60,7 +60,7 @@ class Units:
 
     def factor(self, **powers: int) -> float:
         """Return the SI value of a product of units, such as ``factor(force=1, length=-1)``."""
-        return math.prod(getattr(self, base) ** power for base, power in powers.items())
+        return float(math.prod(getattr(self, base) ** power for base, power in powers.items()))
 
     def convert(self, value: float, text: str) -> float:
         """Return a number with a unit, such as ``newton/meter``, in the units of the file."""

@@ -20,6 +20,7 @@ from ..elements.formula._point_force import PointForce
 from ..joints._joint import Joint
 from ..system._bodies import Body, Marker
 from ..system._laws import AbstractLaw, Constant, Formula, Linear, Sine
+from ..system._problems import doubt
 from ..system._reading import read_number
 from ..system._rotations import Array, quaternion_from_rotation
 from . import _file as files
@@ -348,7 +349,7 @@ class _Writer:
             if mixed != ZERO:
                 block.append(f"PSI_qt({number})={write_term(mixed, known)}")
             if any(differentiate(rate, other) != ZERO for other in item.keys):
-                files.doubt(
+                doubt(
                     files.DRIVERS,
                     f"`{item.name}` is not linear in the coordinates: the original program has no "
                     f"key for its second derivatives.",

@@ -9,6 +9,7 @@ from biella.blocks.multibody import read_adams
 
 HERE = Path(__file__).parent
 SLIDER_CRANK, MCPHERSON = HERE / "slider_crank.cmd", HERE / "mcpherson.cmd"
+ELEMENTS = HERE / "elements.cmd"
 
 UNITS = "defaults units length=mm mass=kg force=newton time=second angle=deg\n"
 START = UNITS + "model create model_name=m\n"

@@ -6,7 +6,7 @@ import pytest
 from biella import DiagramError
 from biella.blocks.multibody import AdamsModel, Sine, System, mechanisms, read_adams
 
-from .models import BAR, HINGE, MCPHERSON, SLIDER_CRANK, START, build, run, write
+from .models import BAR, ELEMENTS, HINGE, MCPHERSON, SLIDER_CRANK, START, build, run, write
 
 BODIES = ("position", "velocity", "rotation", "angular_velocity")
 
@@ -18,7 +18,7 @@ def compare_parts(found, expected):
     """
     assert [body.name for body in found.bodies] == [body.name for body in expected.bodies]
     for a, b in zip(found.bodies, expected.bodies, strict=True):
-        assert a.mass == pytest.approx(b.mass, rel=1e-15)
+        assert (a.mass, a.free) == (pytest.approx(b.mass, rel=1e-15), b.free)
         for what in ("inertia", "com", "position", "rotation"):
             np.testing.assert_allclose(getattr(a, what), getattr(b, what), rtol=4e-16, atol=1e-15)
     assert [(joint.name, joint.kind) for joint in found.joints] == [
@@ -64,12 +64,13 @@ def by_hand():
     del s._parts["tire"]
     plate = s.body("plate", mass=0.01, inertia=1e-4, position=(0.452, -0.41, -0.43))
     guide = s.ground.marker("guide", (0.452, -0.41, -0.33), axis=(0, 0, 1))
-    s.prismatic("lift", guide, plate.marker("contact", (0, 0, 0.1), axis=(0, 0, 1)))
+    lift = s.prismatic("lift", guide, plate.marker("contact", (0, 0, 0.1), axis=(0, 0, 1)))
+    wheel = next(body for body in s.bodies if body.name == "wheel")
     s.spring(
-        "tire", plate.markers["contact"], s["wheel.center"], stiffness=2e5, damping=8e4,
+        "tire", plate.markers["contact"], wheel.markers["center"], stiffness=2e5, damping=8e4,
         free_length=0.35,
     )  # fmt: skip
-    s.driver("bump", s["lift"], Sine(0.03, 15.707963267948966))
+    s.driver("bump", lift, Sine(0.03, 15.707963267948966))
     return s
 
 
@@ -78,15 +79,11 @@ def test_mcpherson_is_the_one_described_by_hand():
     of the largest reaction; positions and velocities are corrected at each step."""
     found, expected = System.from_adams(MCPHERSON), by_hand()
     compare_parts(found, expected)
-    springs = [
-        (s.name, s.stiffness.number, s.damping.number, s.free_length) for s in found.elements
-    ]
-    wanted = [
-        (s.name, s.stiffness.number, s.damping.number, s.free_length) for s in expected.elements
-    ]
-    for a, b in zip(springs, wanted, strict=True):
-        assert a[0] == b[0]
-        assert a[1:] == pytest.approx(b[1:], rel=1e-15)
+    found_numbers, numbers = found.parameters(), expected.parameters()
+    for name in ("suspension", "tire"):
+        for what in ("stiffness", "damping", "free_length", "force"):
+            path = f"{name}.{what}"
+            assert found_numbers[path].value == pytest.approx(numbers[path].value, rel=1e-15)
     outputs = [f"{body.name}.{what}" for body in expected.bodies for what in BODIES]
     reactions = [
         f"{joint.name}.{what}" for joint in expected.joints for what in ("force", "torque")
@@ -104,6 +101,20 @@ def test_mcpherson_is_the_one_described_by_hand():
     for name in outputs[:-4]:
         atol = 1e-8 if name.endswith(("position", "rotation")) else 1e-5
         np.testing.assert_allclose(a[name], ready[name], rtol=0, atol=atol)
+
+
+def test_every_kind_of_object_in_one_file():
+    """Free is what nothing ties to the ground; what is switched off is left out."""
+    system = System.from_adams(ELEMENTS)
+    assert {joint.name: joint.kind for joint in system.joints} == {
+        "hinge": "revolute", "cross": "universal",
+    }  # fmt: skip
+    assert [element.name for element in system.elements] == [
+        "twist", "coil", "rubber", "pull", "motor", "wind", "wind_torque", "spring",
+    ]  # fmt: skip
+    assert [body.free for body in system.bodies] == [False] * 3
+    shown = run(system, ["kinetic_energy", "bar.position"], 0.01)
+    assert np.isfinite(shown["kinetic_energy"]).all()
 
 
 def test_read_adams_tells_variables_and_what_it_ignored():

@@ -16,6 +16,7 @@ from .._element import Element, Output, power
 
 if TYPE_CHECKING:
     from ...equations._loads import LoadState
+    from ...equations._shapes import Shapes
     from ...plant._tables import Tables
 
 
@@ -66,6 +67,10 @@ class SphericalFriction(Element):
         i = tables.marker(joint.first, joint.frame_i)
         j = tables.marker(joint.second, joint.frame_j)
         return [i, j, tables.place(f"{self.name}.viscous"), 0, 0]
+
+    def reserve(self, shapes: Shapes) -> None:
+        """Return nothing: it reads angular velocities."""
+        return
 
     def push(self, at: LoadState, items: None) -> None:
         """Add its generalized force at a state."""

@@ -19,15 +19,15 @@ PSI = "two.e0*two.e3 + 0.5*two.x*two.e1 - k*one.e2**2 + 0.3*one.e1*sin(t) - c"
 def make_pair(c: float) -> System:
     """Two bodies of which one has a free rotation, tied by a formula of both and of time."""
     s = System("pair", (0, 0.5, -9.0))
-    s.body("one", mass=1.0, inertia=(0.02, 0.03, 0.04), position=(0.3, 0.1, 0.2),
-           rotation=(0.1, 0.7, 0.5, -0.5))  # fmt: skip
+    one = s.body("one", mass=1.0, inertia=(0.02, 0.03, 0.04), position=(0.3, 0.1, 0.2),
+                 rotation=(0.1, 0.7, 0.5, -0.5))  # fmt: skip
     two = s.body(
         "two", mass=0.7, inertia=[[0.01, 0.002, 0], [0.002, 0.02, 0], [0, 0, 0.015]],
         position=(0.5, 0.4, -0.3), rotation=(0.9, 0.1, 0.3, 0.3), com=(0.1, 0.05, 0.0),
         angular_velocity=(1.0, 2.0, -1.0),
     )  # fmt: skip
-    s.revolute("hinge", s.ground, s["one"], at=(0, 0, 0), axis=(0.6, 0, 0.8))
-    s.spherical("ball", s["one"], two, at=(0.4, 0.2, 0.1))
+    s.revolute("hinge", s.ground, one, at=(0, 0, 0), axis=(0.6, 0, 0.8))
+    s.spherical("ball", one, two, at=(0.4, 0.2, 0.1))
     s.constraint("held", PSI, parameters={"k": 1.3, "c": c})
     return s
 
@@ -74,21 +74,21 @@ def test_engine_has_the_derivatives_of_the_reference_equations() -> None:
     with pytest.warns(match="velocities given do not fit"):
         r = run(s, [*names, "held.force"], 0.6)
     model = make_manifold(s)
-    bodies = {"one": s["one"], "two": s["two"]}
+    bodies = {body.name: body for body in s.bodies}
     turned = []
     for k in (0, 200, 599):
         at = {name: r[f"p.{name}"][k] for name in names}
         q, u, u_t = [], [], []
         for b, body in bodies.items():
-            e = np.array([at[f"{b}.e{n}"] for n in range(4)])
-            turned.append(e)
-            matrix = model.rotations(np.tile([0, 0, 0, *e], 2))[0]
+            p = np.array([at[f"{b}.e{n}"] for n in range(4)])
+            turned.append(p)
+            matrix = model.rotations(np.tile([0, 0, 0, *p], 2))[0]
             arm, w, wd = (
                 matrix @ body.com,
                 at[f"{b}.angular_velocity"],
                 at[f"{b}.angular_acceleration"],
             )
-            q += [*(at[f"{b}.position"] + arm), *e]
+            q += [*(at[f"{b}.position"] + arm), *p]
             u += [*(at[f"{b}.velocity"] + np.cross(w, arm)), *w]
             u_t += [
                 *(at[f"{b}.acceleration"] + np.cross(wd, arm) + np.cross(w, np.cross(w, arm))),

@@ -421,6 +421,16 @@ class ClearanceRevolute(Element):
         law = self.contact.law + (sections << contract.MB_CONTACT_WEAR_SHIFT)
         return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
 
+    def rigid_rows(
+        self, tables: Tables, number: int
+    ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield its two rows."""
+        i, j = tables.marker(self.hole), tables.marker(self.pin)
+        place = tables.place(f"{self.name}.clearance")
+        kinds = contract.MB_ROW_TOUCH, contract.MB_ROW_SLIP
+        records = [[kind, i, j, number, 0, place] for kind in kinds]
+        yield records, tables.path(self.hole, self.pin)
+
     def push(self, at: LoadState, items: None) -> NoReturn:
         """Refuse: the contact is known to the engine only."""
         raise DiagramError(

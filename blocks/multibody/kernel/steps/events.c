@@ -35,6 +35,10 @@ static const double EVENT_GAP_WIDTH = 1e-13;
 static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
     mb_event_functions at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
     if (r->mode == MB_FLIES) return at;
+    if (r->absent != 0.0) { /* there is no place any more, as behind the end of a bore */
+        at.N = at.spare = -1.0;
+        return at;
+    }
     at.N = r->N + rounding;
     if (r->mode == MB_STICKS) at.spare = r->spare + rounding;
     return at;
@@ -59,13 +63,16 @@ static void evaluate_events(mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = evaluate_event(r, rounding);
-        if (mb_has_sliding_friction(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
+        if (r->absent == 0.0 && mb_has_sliding_friction(m, mb_rigid_row(m, n)))
+            r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
-/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. */
+/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. A place that
+   appeared within the other shape, where an edge passes an edge, may leave it from there. */
 static bool contact_fits(const mb_rigid *r, const mb_event_functions *at) {
-    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= -r->tolerance && at->closing <= 0.0);
+    const double within = fmin(-r->tolerance, r->at[MB_AT_START].gap);
+    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= within && at->closing <= 0.0);
     return at->N >= 0.0 && at->spare >= 0.0;
 }
 
@@ -86,8 +93,8 @@ static void add_sliding(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
-        r->slid += weight * fabs(r->slip);
-        r->worked += weight * r->N * fabs(r->slip);
+        r->slid += weight * r->speed;
+        r->worked += weight * r->N * r->speed;
     }
 }
 
@@ -288,10 +295,11 @@ static void keep_slope(mb_view *m) {
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
-        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
+        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : r->speed;
         r->worked_start = r->slid_start * r->N;
     }
     evaluate_events(m, MB_AT_FROM);
+    copy_events(m, MB_AT_FROM, MB_AT_START);
 }
 
 /* Contact modes at the start of a step, those of laws and elements, and its first stage. */
@@ -337,7 +345,8 @@ static int32_t contact_event(const mb_rigid *r, bool rough) {
 static void note_contacts(const bl_block *b, const mb_view *m, double t) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t *row = m->rows + mb_rigid_row(m, n) * MB_ROW_FIELDS;
-        const int32_t kind = contact_event(contact_number(m, n), m->p[row[MB_ROW_VALUE] + MB_PLAY_FRICTION] > 0.0);
+        const bool rough = mb_rigid_law(m, mb_rigid_row(m, n))[MB_RIGID_FRICTION] > 0.0;
+        const int32_t kind = contact_event(contact_number(m, n), rough);
         if (kind >= 0) bl_note_event(b, t, MB_EVENT_KINDS * row[MB_ROW_A] + kind);
     }
 }

@@ -29,6 +29,8 @@ static const double SHORTEST_SLIDE = 1e-3;
 /* In space, slip begins along its acceleration, which friction changes: to this accuracy, with so many corrections. */
 static const double AIMED = 1e-9;
 enum { AIM_LIMIT = 40 };
+/* In space, a contact that closes and opens so often in one balance must be pressed by so many times the rounding errors to close again. */
+static const double CLOSING_TRIES = 4.0, UNDECIDED = 1e4;
 
 static const int32_t *rigid_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
 static const int32_t *rigid_force(const mb_view *m, int32_t row) {
@@ -383,7 +385,9 @@ static double rigid_better(const mb_view *m, int32_t row, double rounding, bool 
     const bool choice = rigid_friction(m, row) > 0.0 && rigid_still(r), deep = mb_rigid_deep(m, row);
     if (deep && r->absent != 0.0) return MB_FLIES;
     if (deep && r->mode == MB_FLIES) {
-        if (!rigid_rests(r) || !(r->outwards > r->rate_rounding)) return MB_FLIES;
+        /* Where nothing else presses, N is zero but for what the iteration of accelerations leaves: then it parts. */
+        const double least = r->rate_rounding * (r->tries < CLOSING_TRIES ? 1.0 : UNDECIDED);
+        if (!rigid_rests(r) || !(r->outwards > least)) return MB_FLIES;
         r->tries += 1.0;
         if (choice && (r->tries == 2.0 || r->tries == 3.0)) {
             const double sign = r->tries == 2.0 ? 1.0 : -1.0;

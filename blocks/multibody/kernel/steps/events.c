@@ -26,6 +26,8 @@ enum {
 
 /* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
+/* A force that falls below zero by this part of what it was has not crossed it, but jumped. */
+static const double EVENT_JUMP = 1e-3;
 /* Modes of laws and elements are located to this fraction of a step. */
 static const double EVENT_MODE_WIDTH = 1e-12;
 /* A gap is located by its size, but not to less than this. */
@@ -235,6 +237,16 @@ static void copy_events(mb_view *m, int from, int to) {
     memcpy(crossings_at(m, to), crossings_at(m, from), (size_t)m->located.count * sizeof(double));
 }
 
+/* Whether the force of a contact jumps there: where its place vanishes, or a wall ends in an edge. */
+static bool force_jumps(const mb_view *m) {
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+        if (r->mode != MB_FLIES && (r->absent != 0.0 || to->N < -EVENT_JUMP * fabs(from->N))) return true;
+    }
+    return false;
+}
+
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
 static int locate(bl_block *b, mb_view *m, double t, double *size) {
     bl_bracket r = bl_bracket_open(0.0, *size, EVENT_WIDTH * m->whole);
@@ -254,6 +266,16 @@ static int locate(bl_block *b, mb_view *m, double t, double *size) {
             *size = r.a;
             return BL_OK;
         }
+    }
+    if (r.a > 0.0 && !at_end) {
+        const int status = try_step(b, m, t, r.b);
+        if (status != BL_OK) return status;
+        at_end = true;
+    }
+    if (r.a > 0.0 && force_jumps(m)) { /* no part of the step has the force beyond, a very short one follows */
+        m->event_rest = r.b - r.a;
+        *size = r.a;
+        return try_step(b, m, t, r.a);
     }
     *size = r.b;
     return at_end ? BL_OK : try_step(b, m, t, r.b);
@@ -354,11 +376,14 @@ static void note_contacts(const bl_block *b, const mb_view *m, double t) {
 /* One internal step of size h, which may be a fraction of a whole one. */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
+    m->event_rest = 0.0;
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
         int status = begin_step(b, m, t + done);
         if (status == BL_OK) note_contacts(b, m, t + done);
-        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
+        const double rest = m->event_rest > 0.0 ? fmin(m->event_rest, h - done) : h - done;
+        m->event_rest = 0.0;
+        if (status == BL_OK) status = longest_step(b, m, t + done, rest, &size);
         if (status != BL_OK) return status;
         const bool last = size >= h - done;
         done = last ? h : done + size;

@@ -52,6 +52,7 @@ void mb_weigh_rows(mb_view *m) {
             const bool angular = type == MB_ROW_D1 || type == MB_ROW_DRIVEN_ANGLE;
             if (!own) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
+            if (type == MB_ROW_TANGENT) m->alpha[row] *= mb_rigid_of(m, row)->weight;
             if (!mb_row_holds(m, row)) m->alpha[row] = 0.0;
         }
     }

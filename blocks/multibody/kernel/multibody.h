@@ -476,6 +476,7 @@ typedef struct {
     /* Of shapes: whether they cannot touch here; where they do, and their axes; a direction in which they slide, of length 1, whether it was
        chosen in this step, and how often it was turned in this balance; and along both tangents the slip, its change without and
        with joint accelerations, the friction on the second shape, and the direction against which it acts. */
+    double weight; /* of its rows of sticking, beside those of other places */
     double absent, P[3], n[3], tangent[2][3], aim[3], aimed, turned;
     double slips[2], slip_biases[2], slippings[2], friction[2], push[2];
 } mb_rigid;

@@ -29,6 +29,9 @@ static const double SHORTEST_SLIDE = 1e-3;
 /* In space, slip begins along its acceleration, which friction changes: to this accuracy, with so many corrections. */
 static const double AIMED = 1e-9;
 enum { AIM_LIMIT = 40 };
+/* In space, friction is shared anew so often among places that stick, and none has a smaller part of the largest weight. */
+enum { SHARE_LIMIT = 12 };
+static const double LEAST_SHARE = 1e-3;
 /* In space, a contact that closes and opens so often in one balance must be pressed by so many times the rounding errors to close again. */
 static const double CLOSING_TRIES = 4.0, UNDECIDED = 1e4;
 
@@ -118,6 +121,7 @@ void mb_rigid_load(mb_view *m) {
         const bool deep = mb_rigid_deep(m, row);
         mb_rigid *r = mb_rigid_of(m, row);
         memset(r, 0, sizeof *r);
+        r->weight = 1.0;
         r->mode = mode == MB_SLIDES || (mode == MB_SLIDES_BACK && !deep) || mode == MB_STICKS ? mode : MB_FLIES;
         if (!deep) continue;
         r->aim[0] = isfinite(aim) ? cos(aim) : 1.0;
@@ -418,17 +422,60 @@ static double rigid_better(const mb_view *m, int32_t row, double rounding, bool 
     return choice && r->tries < 2.0 && r->mode * r->slipping < -r->rate_rounding ? MB_STICKS : r->mode;
 }
 
-/* Changes the first contact whose mode does not fit, and returns whether there was one. */
-static bool rigid_change(mb_view *m) {
-    const double rounding = mb_rigid_rounding(m);
-    for (int32_t n = 0; n < m->rigid_count; n++) {
+static bool rigid_sticks(const mb_view *m, int32_t row) {
+    const mb_rigid *r = mb_rigid_of(m, row);
+    return mb_rigid_deep(m, row) && r->mode == MB_STICKS && r->absent == 0.0;
+}
+
+/* Where bodies stick in several places, rigid bodies leave open how these share the friction, and equal parts may be too much for one
+   that is hardly pressed. Weights their rows by what each can take. Returns whether that is needed, and still tried. */
+static bool rigid_share(mb_view *m, double rounding, int *shares) {
+    double most = 0.0;
+    int32_t sticking = 0;
+    bool beyond = false;
+    for (int32_t n = m->rigid_flat; n < m->rigid_count && *shares < SHARE_LIMIT; n++) {
         const int32_t row = mb_rigid_row(m, n);
-        bool turned = false;
-        const double better = rigid_better(m, row, rounding, &turned);
-        if (better == mb_rigid_of(m, row)->mode && !turned) continue;
-        mb_rigid_of(m, row)->mode = better;
-        return true;
+        const mb_rigid *r = mb_rigid_of(m, row);
+        if (!rigid_sticks(m, row)) continue;
+        if (r->N < -rounding) return false;
+        sticking++;
+        most = fmax(most, rigid_friction(m, row) * r->N);
+        beyond = beyond || r->spare < -rounding;
     }
+    if (!beyond || sticking < 2 || !(most > 0.0)) return false;
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        if (rigid_sticks(m, row)) r->weight = fmax(rigid_friction(m, row) * r->N / most, LEAST_SHARE);
+    }
+    ++*shares;
+    return true;
+}
+
+/* Changes the contact to the mode that fits, and returns whether that is another one. */
+static bool rigid_improve(mb_view *m, int32_t row, double rounding) {
+    bool turned = false;
+    const double better = rigid_better(m, row, rounding, &turned);
+    if (better == mb_rigid_of(m, row)->mode && !turned) return false;
+    mb_rigid_of(m, row)->mode = better;
+    return true;
+}
+
+/* Changes the first contact whose mode does not fit, and returns whether there was one. In space several may hold a body: what closes
+   comes first, then what opens, then friction. */
+static bool rigid_change(mb_view *m, int *shares) {
+    const double rounding = mb_rigid_rounding(m);
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (mb_rigid_of(m, row)->mode == MB_FLIES && rigid_improve(m, row, rounding)) return true;
+    }
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        if (mb_rigid_of(m, row)->N < -rounding && rigid_improve(m, row, rounding)) return true;
+    }
+    if (rigid_share(m, rounding, shares)) return true;
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        if (rigid_improve(m, mb_rigid_row(m, n), rounding)) return true;
     return false;
 }
 
@@ -449,12 +496,14 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->tries = r->turned = 0.0;
+        r->weight = 1.0;
     }
+    int shares = 0;
     for (int change = 0; change < 2 * enough; change++) {
         m->jammed_contact = -1;
         const bool solved = mb_accelerations(m, t, q, v);
         if (!solved && m->jammed_contact < 0) return 0;
-        if (solved && (m->rigid_count == 0 || !rigid_change(m))) return 1;
+        if (solved && (m->rigid_count == 0 || !rigid_change(m, &shares))) return 1;
         if (solved && change != enough) continue;
         mb_rigid_leave_friction(m);
         change = enough;

@@ -73,6 +73,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->law_until = INFINITY;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->modes = b->modes;
+    m->friction_left = false;
+    m->event_rest = 0.0;
     m->filmless_bearing = m->jammed_contact = m->diverging_friction = m->ambiguous_friction = -1;
     m->solved = false;
     m->shown_force = NULL;

@@ -616,6 +616,7 @@ typedef struct {
     int32_t roll_count; /* of rows that bind velocities alone; see blocks/multibody/kernel/constraints/rolling.c */
     bool places_only; /* whether these are left out: positions are being put on the constraints */
     uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
+    bool friction_left; /* whether rigid contacts have no friction up to the end of the step */
     double event_rest; /* s: the part of a step between its end and a jump of the force of a rigid contact, or 0 */
     double whole; /* s: a whole internal step, or the tick of the diagram in mode continuous */
     int32_t diverging_friction; /* the joint friction whose load does not converge, or -1 */

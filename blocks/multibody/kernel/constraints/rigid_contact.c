@@ -707,7 +707,7 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->before = r->mode;
         r->hits = 0.0;
-        r->slippery = 0.0;
+        r->slippery = m->friction_left;
     }
     const bool hit = rigid_next_hit(m) >= 0;
     for (int32_t round = 0; round <= m->rigid_count; round++) {

@@ -19,6 +19,7 @@ enum {
     EVENT_SEARCH = 60, /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
+    EVENT_STALLS = 40, /* steps that are short, without an impact, before friction is left out */
     /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
     EVENT_JAMMED = 100,
     EVENT_OPEN,
@@ -26,6 +27,8 @@ enum {
 
 /* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
+/* A short step, as a part of an internal one. */
+static const double EVENT_STALL = 1e-3;
 /* A force that falls below zero by this part of what it was has not crossed it, but jumped. */
 static const double EVENT_JUMP = 1e-3;
 /* Modes of laws and elements are located to this fraction of a step. */
@@ -373,10 +376,26 @@ static void note_contacts(const bl_block *b, const mb_view *m, double t) {
     }
 }
 
+/* Whether a contact was hit where the step began. */
+static bool any_hit(const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        if (contact_number(m, n)->hits > 0.0) return true;
+    return false;
+}
+
+/* Where several places jam a body, slip in space may begin and end again without end, as if it had no direction to go to: after as many such short
+   steps friction is left out for the rest of the step, which is counted as one without a solution. */
+static void end_stalling(mb_view *m, double size, double h, int *stalls) {
+    if (any_hit(m) || size > EVENT_STALL * h) return;
+    if (++*stalls >= EVENT_STALLS && m->rigid_count > m->rigid_flat) m->friction_left = true;
+}
+
 /* One internal step of size h, which may be a fraction of a whole one. */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
+    int stalls = 0;
     m->event_rest = 0.0;
+    m->friction_left = false;
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
         int status = begin_step(b, m, t + done);
@@ -385,6 +404,7 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
         m->event_rest = 0.0;
         if (status == BL_OK) status = longest_step(b, m, t + done, rest, &size);
         if (status != BL_OK) return status;
+        end_stalling(m, size, h, &stalls);
         const bool last = size >= h - done;
         done = last ? h : done + size;
         mb_note_step(m, t + done, size, m->internal_state);
@@ -395,6 +415,7 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
         }
         if (m->located.count > 0 && !modes_fit(m, MB_AT_END) && --m->located.left == 0) mb_stop_locating(b, m);
         if (last) {
+            m->friction_left = false;
             mb_rigid_store(m);
             return BL_OK;
         }

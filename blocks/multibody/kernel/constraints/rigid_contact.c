@@ -701,6 +701,8 @@ int mb_rigid_settle(mb_view *m, double t, double *q, double *v) {
     for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
         r->aimed = fmin(r->aimed, 0.0);
+        r->weight = 1.0;
+        r->speed_floor = 0.0; /* as after a state that is restored */
     }
     mb_kinematics(m, t, q, v);
     for (int32_t n = 0; n < m->rigid_count; n++) {

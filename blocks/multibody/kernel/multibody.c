@@ -145,6 +145,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->contact_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    const bool deep = m->rigid_count > m->rigid_flat;
+    m->impact_work = take(w, scratch, deep ? 3 * MB_GROUP_MOST * (nv + rigid) + nv : 0);
     m->thinned = take(z, memory, mb_has_element(m, MB_BEARING) ? mb_thinned_memory(m->forces, head[MB_FORCES]) : 0);
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);

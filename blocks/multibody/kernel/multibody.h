@@ -647,6 +647,8 @@ typedef struct {
     double *contacts; /* MB_CONTACT_MEMORY for each contact */
     double *wear; /* of holes that wear; see blocks/multibody/elements/clearance/wear.c */
     double *contact_friction; /* what frictions do, and the equations for normal forces */
+    double *
+        impact_work; /* of impacts at several places: 12 of each speed and of each rigid contact, then the velocities before */
     mb_rigid *rigid; /* one for each contact; only rigid ones have it */
     double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried,
@@ -1053,7 +1055,17 @@ double mb_shape_aim_angle(const mb_rigid *r);
 void mb_impact_in_plane(const double *A, double vx, double vy, const double *p, double *X, double *Y);
 void mb_impact_in_space(const double *A, double vx, const double *slip, const double *p, double *X, double *Y);
 
+/* blocks/multibody/kernel/constraints/impact_group.c */
+/* Places of two shapes that are hit together. */
+enum { MB_GROUP_MOST = 4 };
+/* Impact at the contacts with these first rows; velocities after it in v. False, with v as it was, if one of them is not hit. */
+bool mb_impact_group(mb_view *m, double t, const double *q, double *v, const int32_t *rows, int32_t count);
+
 /* blocks/multibody/kernel/constraints/rigid_contact.c */
+/* The change of velocities by impulses along `count` rows from one on, or of accelerations by forces. */
+void mb_rigid_respond(mb_view *m, int32_t row, int32_t count, const double *sizes, double *change);
+/* During an impact at some contacts, releases one that it would pull or closes one that would be entered; whether there is one. */
+bool mb_rigid_release(mb_view *m, const int32_t *rows, int32_t count, double most);
 bool mb_rigid_check(const bl_block *b);
 /* Counts rows of rigid contacts at the end of all. */
 void mb_rigid_open(mb_view *m);

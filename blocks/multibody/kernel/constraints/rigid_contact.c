@@ -26,6 +26,8 @@ static const double SPEED_ROUNDING = 1e-11, RATE_ROUNDING = 1e-10, FORCE_ROUNDIN
 static const double SHORTEST_FLIGHT = 0.1;
 /* Slip in space that turned around is over where it would take less than this part of a step. */
 static const double SHORTEST_SLIDE = 1e-3;
+/* Places of the same shapes of which one is hit, and the others would be within this part of a step, are hit together. */
+static const double AT_ONCE = 1e-6;
 /* In space, slip begins along its acceleration, which friction changes: to this accuracy, with so many corrections. */
 static const double AIMED = 1e-9;
 enum { AIM_LIMIT = 40 };
@@ -216,7 +218,7 @@ void mb_rigid_rate(mb_view *m, int32_t row, const double *d, const double *dd, c
 }
 
 /* The change of velocities by impulses along `count` rows, or of accelerations by forces; m->lambda holds the response of the other rows. */
-static void rigid_respond(mb_view *m, int32_t row, int32_t count, const double *sizes, double *change) {
+void mb_rigid_respond(mb_view *m, int32_t row, int32_t count, const double *sizes, double *change) {
     memset(m->force, 0, (size_t)m->nv * sizeof(double));
     memset(m->row_work, 0, (size_t)m->row_count * sizeof(double));
     memcpy(m->row_work + row, sizes, (size_t)count * sizeof(double));
@@ -310,8 +312,8 @@ int mb_solve_contact_friction(mb_view *m) {
         const mb_rigid *r = mb_rigid_of(m, row);
         const double most = rigid_friction(m, row), flat = -r->mode * most,
                      deep[2] = {-most * r->push[0], -most * r->push[1]};
-        if (mb_rigid_deep(m, row)) rigid_respond(m, row + 1, 2, deep, answer);
-        else rigid_respond(m, row + 1, 1, &flat, answer);
+        if (mb_rigid_deep(m, row)) mb_rigid_respond(m, row + 1, 2, deep, answer);
+        else mb_rigid_respond(m, row + 1, 1, &flat, answer);
         memcpy(answer + nv, m->lambda, (size_t)rows * sizeof(double));
     }
     for (int32_t n = 0, k = 0; n < m->rigid_count && count > 0; n++) {
@@ -515,7 +517,7 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
 
 /* As rigid_respond; stores the impulses through other contacts at index `which`. */
 static void impulse_respond(mb_view *m, int32_t row, int which, double size, double *change) {
-    rigid_respond(m, row, 1, &size, change);
+    mb_rigid_respond(m, row, 1, &size, change);
     for (int32_t n = 0; n < m->rigid_count; n++)
         mb_rigid_of(m, mb_rigid_row(m, n))->passed[which] = m->lambda[mb_rigid_row(m, n)];
 }
@@ -528,6 +530,21 @@ static double row_times(mb_view *m, int32_t row, const double *x) {
 /* What goes through a contact by an impact of another. */
 static double rigid_passed(const mb_rigid *r, double X, const double *Y) {
     return X * r->passed[0] + Y[0] * r->passed[1] + Y[1] * r->passed[2];
+}
+
+bool mb_rigid_release(mb_view *m, const int32_t *rows, int32_t count, double most) {
+    for (int32_t n = 0; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n);
+        mb_rigid *r = mb_rigid_of(m, row);
+        bool hit = false;
+        for (int32_t k = 0; k < count; k++) hit = hit || rows[k] == row;
+        if (hit || r->touched == 0.0) continue;
+        if (r->passed[0] < -FORCE_ROUNDING * most) r->mode = MB_FLIES;
+        else if (r->mode == MB_FLIES && r->closing > r->speed_rounding) r->mode = MB_SLIDES;
+        else continue;
+        return true;
+    }
+    return false;
 }
 
 /* Impact at one contact: velocities after it in v. Other closed contacts act without friction and without rebound; those with a tensile
@@ -608,18 +625,52 @@ static void rigid_after_impact(mb_view *m) {
     }
 }
 
+/* Whether it meets its surface now. */
+static bool rigid_meets(const mb_rigid *r) {
+    return r->mode == MB_FLIES && r->gap <= r->tolerance && r->closing > r->speed_rounding;
+}
+
+/* The contacts of the same two shapes that are hit together with one of them, which is among them, or next to at once. Returns how many
+   they are. */
+static int32_t rigid_group(const mb_view *m, int32_t row, int32_t *rows) {
+    int32_t count = 1;
+    if (!mb_rigid_deep(m, row)) return 1;
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const int32_t other = mb_rigid_row(m, n);
+        if (rigid_record(m, other)[MB_ROW_A] != rigid_record(m, row)[MB_ROW_A]) continue;
+        const mb_rigid *r = mb_rigid_of(m, other);
+        if (other == row || r->mode != MB_FLIES || r->closing <= r->speed_rounding || count == MB_GROUP_MOST) continue;
+        if (r->gap <= r->tolerance + AT_ONCE * m->whole * r->closing) rows[count++] = other;
+    }
+    return count;
+}
+
 /* Solves an impact and updates its statistics. */
 static int rigid_impact(mb_view *m, double t, const double *q, double *v, int32_t row) {
     mb_rigid *hit = mb_rigid_of(m, row);
     const double approach = hit->closing;
+    int32_t rows[MB_GROUP_MOST] = {row}, count = rigid_group(m, row, rows);
     rigid_before_impact(m, approach);
     m->jammed_contact = rigid_record(m, row)[MB_ROW_A];
-    if (impact_with(m, t, q, v, row) < 0.0) return 0;
+    if (count > 1 && !mb_impact_group(m, t, q, v, rows, count)) {
+        mb_kinematics(m, t, q, v);
+        for (int32_t n = 0; n < m->rigid_count; n++) {
+            mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
+            if (r->touched != 0.0) r->mode = MB_SLIDES;
+        }
+        count = 1;
+    }
+    if (count == 1 && impact_with(m, t, q, v, row) < 0.0) return 0;
     m->jammed_contact = -1;
-    if (fabs(hit->closing) <= RATE_ROUNDING * approach) hit->mode = MB_SLIDES; /* without rebound */
+    for (int32_t k = 0; k < count; k++) {
+        mb_rigid *r = mb_rigid_of(m, rows[k]);
+        if (fabs(r->closing) <= RATE_ROUNDING * approach) r->mode = MB_SLIDES; /* without rebound */
+    }
     rigid_after_impact(m);
-    hit->hits += 1.0;
-    rigid_memory(m, row)[MB_CONTACT_IMPACTS] += 1.0;
+    for (int32_t k = 0; k < count; k++) {
+        mb_rigid_of(m, rows[k])->hits += 1.0;
+        rigid_memory(m, rows[k])[MB_CONTACT_IMPACTS] += 1.0;
+    }
     for (int32_t n = 0; n < m->rigid_count; n++)
         rigid_memory(m, mb_rigid_row(m, n))[MB_CONTACT_IMPULSE] += mb_rigid_of(m, mb_rigid_row(m, n))->passed[0];
     return 1;
@@ -631,7 +682,7 @@ static int32_t rigid_next_hit(const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t row = mb_rigid_row(m, n);
         const mb_rigid *r = mb_rigid_of(m, row);
-        if (r->mode != MB_FLIES || r->gap > r->tolerance || r->closing <= r->speed_rounding) continue;
+        if (!rigid_meets(r)) continue;
         if (found < 0 || r->gap < mb_rigid_of(m, found)->gap) found = row;
     }
     return found;

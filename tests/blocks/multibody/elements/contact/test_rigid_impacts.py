@@ -206,7 +206,9 @@ def test_a_capsule_that_falls_flat_stops_flat() -> None:
 # -- conservation, for every pair
 
 
-@pytest.mark.filterwarnings("ignore:.*had no solution with rigid bodies", "ignore:.*estimated error")
+@pytest.mark.filterwarnings(
+    "ignore:.*had no solution with rigid bodies", "ignore:.*estimated error"
+)
 @pytest.mark.parametrize("pair", RIGID)
 def test_momentum_is_kept_and_energy_never_grows(pair: str) -> None:
     """Of two free bodies that collide and stay in contact or not; RK4 leaves 1e-9 of momentum.

@@ -194,9 +194,7 @@ def test_a_ball_rolls_in_a_bowl() -> None:
         np.linalg.norm(friction, axis=1), 2 / 7 * GRAVITY * np.abs(np.sin(angle)), atol=1e-8
     )
     rates = np.linalg.norm(speed, axis=1) ** 2 / away
-    np.testing.assert_allclose(
-        rates, 10 / 7 * GRAVITY * (np.cos(angle) - np.cos(begin)), atol=1e-9
-    )
+    np.testing.assert_allclose(rates, 10 / 7 * GRAVITY * (np.cos(angle) - np.cos(begin)), atol=1e-9)
     assert np.abs(slip).max() < 1e-10 and np.abs(gap).max() < 1e-14
     assert (17 * np.cos(0.3) - 10 * np.cos(0.8)) * GRAVITY / 7 == pytest.approx(12.996363, abs=5e-7)
 
@@ -233,13 +231,11 @@ def test_forces_are_what_bodies_are_accelerated_by(pair: str) -> None:
 
 
 def test_a_pin_in_a_bore_is_the_planar_rigid_joint_in_the_planar_limit() -> None:
-    """Without tilt: two ends against one joint; the same flights, impacts, sliding and forces.
-
-    Ends hit one after the other: without rebound and friction that is one impact of both. Rounding
-    grows by some ten at each.
+    """Without tilt: two ends, which are hit together, against one joint: the same flights,
+    impacts with friction, sliding and forces. Rounding grows by some ten at each impact.
     """
     velocity, spin = (0.4, 0.1), 20.0
-    law = RigidContact(restitution=0.0, tangential_restitution=-1.0, friction=0.2)
+    law = RigidContact(restitution=0.5, tangential_restitution=0.2, friction=0.2)
     flat = System("flat", (0, -9.81), planar=True)
     body = flat.body("pin", mass=2.0, inertia=2e-3, velocity=velocity, angular_velocity=spin)
     flat.clearance_revolute("touch", body.marker("m"), flat.ground.marker("m"), clearance=1e-3,
@@ -251,9 +247,11 @@ def test_a_pin_in_a_bore_is_the_planar_rigid_joint_in_the_planar_limit() -> None
     s.contact("touch", pin, bore, law=law)
     names = ["pin.position", "pin.angular_velocity", "touch.normal_force", "touch.slip",
              "touch.impulse"]  # fmt: skip
-    _, place, turns, normal, slip, impulse = run(flat, 0.1, names, step=1e-4)
-    _, place_s, turns_s, normal_s, slip_s, impulse_s = run(s, 0.1, names, step=1e-4)
-    assert (normal > 0).any()
+    names.append("touch.impacts")
+    _, place, turns, normal, slip, impulse, hits = run(flat, 0.05, names, step=1e-4)
+    _, place_s, turns_s, normal_s, slip_s, impulse_s, hits_s = run(s, 0.05, names, step=1e-4)
+    assert (normal > 0).any() and hits[-1] > 8
+    np.testing.assert_array_equal(hits_s, 2 * hits)
     np.testing.assert_allclose(place_s, place, atol=1e-9)
     np.testing.assert_allclose(turns_s, turns, atol=1e-6)
     np.testing.assert_allclose(normal_s, normal, atol=1e-6 * normal.max())

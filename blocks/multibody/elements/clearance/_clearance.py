@@ -425,7 +425,7 @@ class ClearanceRevolute(Element):
         self, tables: Tables, number: int
     ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield its two rows."""
-        i, j = tables.marker(self.hole), tables.marker(self.pin)
+        j, i = tables.marker(self.pin), tables.marker(self.hole)
         place = tables.place(f"{self.name}.clearance")
         kinds = contract.MB_ROW_TOUCH, contract.MB_ROW_SLIP
         records = [[kind, i, j, number, 0, place] for kind in kinds]

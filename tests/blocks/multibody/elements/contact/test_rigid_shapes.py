@@ -1,4 +1,4 @@
-"""Rigid shapes that stay in contact: rest, slide, roll, leave; how they run, and what is refused."""
+"""Rigid shapes that stay in contact: rest, slide, roll; how they run, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
 from biella import _contract as contract
 from biella.blocks.multibody import (
     Bore,
     CamProfile,
-    Capsule,
     Cylinder,
     HoleProfile,
     Plane,
@@ -248,8 +246,8 @@ def test_a_pin_in_a_bore_is_the_planar_rigid_joint_in_the_planar_limit() -> None
     names = ["pin.position", "pin.angular_velocity", "touch.normal_force", "touch.slip",
              "touch.impulse"]  # fmt: skip
     names.append("touch.impacts")
-    _, place, turns, normal, slip, impulse, hits = run(flat, 0.05, names, step=1e-4)
-    _, place_s, turns_s, normal_s, slip_s, impulse_s, hits_s = run(s, 0.05, names, step=1e-4)
+    _, place, turns, normal, slip, impulse, hits = run(flat, 0.04, names, step=1e-4)
+    _, place_s, turns_s, normal_s, slip_s, impulse_s, hits_s = run(s, 0.04, names, step=1e-4)
     assert (normal > 0).any() and hits[-1] > 8
     np.testing.assert_array_equal(hits_s, 2 * hits)
     np.testing.assert_allclose(place_s, place, atol=1e-9)
@@ -270,9 +268,11 @@ def test_a_disc_in_a_socket_is_the_planar_rigid_joint(kind: str) -> None:
                             pin_radius=0.01, contact=law)  # fmt: skip
     planar = kind == "planar"
     s = System("shapes", (0, -9.81) if planar else (0, -9.81, 0), planar=planar)
-    body = (s.body("pin", mass=2.0, inertia=2e-3, velocity=velocity, angular_velocity=spin)
-            if planar else s.body("pin", mass=2.0, inertia=(2e-3,) * 3, free=True,
-                                  velocity=(*velocity, 0), angular_velocity=(0, 0, spin)))  # fmt: skip
+    if planar:
+        body = s.body("pin", mass=2.0, inertia=2e-3, velocity=velocity, angular_velocity=spin)
+    else:
+        body = s.body("pin", mass=2.0, inertia=(2e-3,) * 3, free=True, velocity=(*velocity, 0),
+                      angular_velocity=(0, 0, spin))  # fmt: skip
     s.contact("touch", Sphere(body.marker("m"), 0.01), Socket(s.ground.marker("m"), 0.011), law=law)
     names = ["pin.position", "pin.angular_velocity", "touch.impacts", "touch.impulse",
              "touch.sliding", "touch.sliding_work", "touch.normal_force"]  # fmt: skip
@@ -402,9 +402,9 @@ def test_what_has_no_rigid_contact_is_refused_by_name() -> None:
         s.contact("touch", first, second, law=law)
 
     floor, here = Plane(s.ground.marker("floor")), body.marker("here")
-    with pytest.raises(DiagramError, match="RigidContact of a cylinder and a plane.*Capsule"):
+    with pytest.raises(DiagramError, match=r"RigidContact of a cylinder and a plane.*Capsule"):
         pair(Cylinder(here, 0.1, 0.2), floor)
-    with pytest.raises(DiagramError, match="RigidContact of a sphere and a hole.*Bore"):
+    with pytest.raises(DiagramError, match=r"RigidContact of a sphere and a hole.*Bore"):
         pair(Sphere(here, 0.02), HoleProfile(s.ground.marker("hole"), EGG))
     with pytest.raises(DiagramError, match="tilt so far in its bore"):
         pair(Cylinder(here, 0.095, 0.02), Bore(s.ground.marker("bore"), 0.1, 0.2))
@@ -461,7 +461,7 @@ def test_hostile_plans_are_refused_or_run(pair: str) -> None:
     rows = [k for k in range(len(cells) - 5) if cells[k] == contract.MB_ROW_NORMAL
             and cells[k + 6] == cells[k + 12] == contract.MB_ROW_TANGENT]  # fmt: skip
     element = [k for k in range(len(cells) - 6) if cells[k] == contract.MB_TOUCH_RIGID
-               and cells[k + 4] > 0 or cells[k] == contract.MB_TOUCH_RIGID and k > rows[0]]  # fmt: skip
+               and (k > rows[0] or cells[k + 4] > 0)]  # fmt: skip
     refused = 0
     for start in {rows[0], rows[0] + 6, element[-1]}:
         for field in range(6):

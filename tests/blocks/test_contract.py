@@ -24,7 +24,14 @@ from biella.blocks.bearings import Hole, Vogel, Walther, lobes
 from biella.blocks.core._block import NativeBlock
 from biella.blocks.core._ports import Port, Same, Widths
 from biella.blocks.core._units import Unit
-from biella.blocks.multibody import Input, LankaraniNikravesh, RigidContact, System
+from biella.blocks.multibody import (
+    Input,
+    LankaraniNikravesh,
+    RigidContact,
+    Socket,
+    Sphere,
+    System,
+)
 from biella.blocks.multibody.mechanisms import slider_crank
 from biella.blocks.sensors import Instrument, presets
 from biella.errors import PlanError
@@ -113,6 +120,18 @@ def loose_ball(contact: Any = None, height: float = 0.0, **options: Any) -> Nati
     s.force("push", ends[0], (Input(), Input()))
     outputs = ["pin.offset", "pin.normal_force", "pin.contact", "ball.velocity"]
     return s.block(outputs=outputs, **options)
+
+
+def pressed_ball() -> NativeBlock:
+    """Return a ball that lies on the wall of its socket, where rigid shapes slide with friction."""
+    s = System("pressed", gravity=(0, 0, -9.81))
+    start: dict[str, Any] = {"position": (6e-4, 0.0, -8e-4), "velocity": (0.0, 0.3, 0.0)}
+    ball = s.body("ball", mass=0.1, inertia=(1e-3, 2e-3, 3e-3), free=True, **start)
+    shapes = Sphere(ball.marker("m"), 0.01), Socket(s.ground.marker("m"), 0.011)
+    s.contact("seat", *shapes, law=RigidContact(restitution=0.0, friction=0.1))
+    s.force("push", ball.marker("here", (0.0, 0.0, 0.005)), (Input(), Input(), Input()))
+    outputs = ["seat.gap", "seat.force", "seat.slip", "seat.contact", "ball.velocity"]
+    return s.block(outputs=outputs, mode="internal")
 
 
 def arm(planar: bool = True) -> System:
@@ -329,6 +348,9 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(
             lambda: loose_ball(RigidContact(restitution=0.0), 1e-3, mode="internal"),
             flat=frozenset(("pin.contact", f"push.force.{axis}") for axis in "xy"),
+        ),
+        Example(
+            pressed_ball, flat=frozenset(("seat.contact", f"push.force.{axis}") for axis in "xyz")
         ),
         Example(
             lambda: slider_crank(planar=True).block(

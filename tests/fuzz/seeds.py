@@ -602,6 +602,35 @@ def rattling() -> System:
     return s
 
 
+def rattling_shapes() -> System:
+    """Return rigid shapes of every pair that can be rigid, of sizes that fuzzed numbers reach."""
+    s = System("rattling shapes")
+    law = RigidContact(restitution=0.5, tangential_restitution=0.5, friction=0.3)
+    where = [(0.0, 0.01, 0.02), (30.0, 0.0, 0.6), (0.0, 30.0, 2.0)]
+    inner, lower, upper = (
+        s.body(f"b{n}", mass=1.0, inertia=1.0, position=at, velocity=(0.5, 0, -1.0),
+               angular_velocity=(0.1, 0.2, 3), free=True) for n, at in enumerate(where)
+    )  # fmt: skip
+    radii = [1.0, 1.1, 1.2, 1.1, 1.0, 0.95, 0.9, 0.95]
+    shape: dict[str, Callable[..., Any]] = {
+        "sphere": lambda m: Sphere(m, 0.5), "capsule": lambda m: Capsule(m, 0.5, 1.0),
+        "cylinder": lambda m: Cylinder(m, 0.9, 4.0), "plane": Plane,
+        "socket": lambda m: Socket(m, 1.0), "bore": lambda m: Bore(m, 1.0, 2.0),
+        "cam": lambda m: CamProfile(m, radii),
+    }  # fmt: skip
+    for n, ((first, second), pair) in enumerate(CONTACT_PAIRS.items()):
+        if pair.rigid == 0:
+            continue
+        nested = second in ("socket", "bore")
+        body, other = (inner, s.ground) if nested else (upper, lower)
+        if second == "plane":
+            body, other = lower, s.ground
+        marker = other.marker(f"m{n}", (30.0, 0.0, -6.0) if second == "plane" else (0.0, 0.0, 0.0))
+        shapes = shape[first](body.marker(f"m{n}")), shape[second](marker)
+        s.contact(f"touch{n}", *(shapes[::-1] if n % 3 == 1 else shapes), law=law)
+    return s
+
+
 def held_journal() -> System:
     """Return a crank and a rod whose pin is a film that rows hold, of a size numbers reach."""
     s = System("held", planar=True)
@@ -1083,6 +1112,7 @@ def diagrams() -> Iterator[tuple[str, Diagram]]:
     for n, make_system in enumerate(MECHANISMS):
         yield f"multibody {make_system.__name__}", plant(make_system(), n % 2 == 1)
     yield "multibody rattling", plant(rattling(), True)
+    yield "multibody rattling shapes", plant(rattling_shapes(), True)
     yield "multibody redundant", plant(redundant(), True)
     yield "multibody geared", plant(geared(), True)
     yield "multibody sticking", plant(sticking(), False)

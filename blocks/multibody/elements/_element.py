@@ -139,8 +139,19 @@ class Element(AbstractElement):
 
     @property
     def is_rigid(self) -> bool:
-        """Return whether its contact has no compliance: two rows that hold at times."""
+        """Return whether its contact has no compliance: rows that hold at times."""
         return False
+
+    @property
+    def rigid_closures(self) -> int:
+        """Return how many closures the rows of its rigid contact are."""
+        return int(self.is_rigid)
+
+    def rigid_rows(
+        self, tables: Tables, number: int
+    ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield the rows and the path of each of these, for its number among the forces."""
+        return iter(())
 
     @property
     def sticks(self) -> bool:

@@ -5,7 +5,7 @@ extern const mb_element mb_element_force, mb_element_torque, mb_element_spring, 
     mb_element_clearance_revolute, mb_element_torsional_spring, mb_element_friction, mb_element_stop,
     mb_element_joint_load, mb_element_joint_friction, mb_element_coupling, mb_element_stiction,
     mb_element_joint_stiction, mb_element_push, mb_element_point_force, mb_element_touch, mb_element_touches,
-    mb_element_spherical_friction, mb_element_worn;
+    mb_element_spherical_friction, mb_element_worn, mb_element_touch_rigid;
 extern const mb_coordinate_row mb_row_driver, mb_row_coupling, mb_row_formula, mb_row_roll;
 
 const mb_element *const mb_elements[MB_FORCE_TYPES] = {
@@ -29,6 +29,7 @@ const mb_element *const mb_elements[MB_FORCE_TYPES] = {
     [MB_TOUCHES] = &mb_element_touches,
     [MB_SPHERICAL_FRICTION] = &mb_element_spherical_friction,
     [MB_WORN] = &mb_element_worn,
+    [MB_TOUCH_RIGID] = &mb_element_touch_rigid,
 };
 
 const mb_coordinate_row *const mb_coordinate_rows[MB_ROW_KINDS] = {

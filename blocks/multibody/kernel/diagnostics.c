@@ -250,6 +250,12 @@ int mb_fail_outside(const bl_block *b, const mb_view *m, int32_t number, double 
     const int32_t *force = m->forces + number * MB_FORCE_FIELDS;
     mb_contact at;
     force_name(m, number, name);
+    if (force[MB_FORCE_TYPE] == MB_TOUCH_RIGID)
+        return bl_log_error(
+            b,
+            "the shapes of `%s` overlap by %.3g m at the start, and its RigidContact has no compliance. Give "
+            "positions farther from each other, or other sizes.",
+            name, -mb_touch_gap(m, force, t));
     mb_contact_see(m, force, t, &at);
     const double clearance = m->p[force[MB_FORCE_P]];
     return bl_log_error(b,
@@ -269,9 +275,10 @@ int mb_fail_events(const bl_block *b, const mb_view *m, double t, double h, int 
     force_name(m, m->rows[mb_rigid_row(m, busiest) * MB_ROW_FIELDS + MB_ROW_A], name);
     return bl_log_error(b,
                         "contacts changed more than %d times in the step of %.3g s from t = %.9g s, most of all `%s`: "
-                        "its pin crosses the clearance"
-                        " that often. Take a smaller step or more substeps.",
-                        count, h, t, name);
+                        "%s that often. Take a smaller step or more substeps.",
+                        count, h, t, name,
+                        mb_rigid_deep(m, mb_rigid_row(m, busiest)) ? "its shapes meet"
+                                                                   : "its pin crosses the clearance");
 }
 
 int mb_fail_bearing(const bl_block *b, const mb_view *m, int32_t number, double t) {
@@ -607,9 +614,8 @@ void mb_diagnose_films(const bl_block *b, const mb_view *m) {
 /* Contacts whose friction was left out. */
 static void diagnose_paradoxes(bl_block *b, const mb_view *m) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
-        const int32_t force = m->rows[mb_rigid_row(m, n) * MB_ROW_FIELDS + MB_ROW_A];
-        const int32_t number = m->forces[force * MB_FORCE_FIELDS + MB_FORCE_EXTRA];
-        const double count = m->contacts[number * MB_CONTACT_MEMORY + MB_CONTACT_PARADOXES];
+        const int32_t row = mb_rigid_row(m, n), force = m->rows[row * MB_ROW_FIELDS + MB_ROW_A];
+        const double count = m->contacts[(mb_rigid_of(m, row) - m->rigid) * MB_CONTACT_MEMORY + MB_CONTACT_PARADOXES];
         if (!(count > 0.0)) continue;
         char name[MB_NAME_SIZE];
         force_name(m, force, name);

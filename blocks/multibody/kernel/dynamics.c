@@ -237,8 +237,8 @@ static bool closes_for_its_size(const mb_view *m) {
         reach = fmax(reach, sqrt(mb_dot(m->marker_data[k].p, m->marker_data[k].p)));
     for (int32_t k = 0; k < m->row_count; k++) {
         const int32_t type = m->rows[k * MB_ROW_FIELDS + MB_ROW_TYPE];
-        const bool is_length =
-            type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE || type == MB_ROW_TOUCH;
+        const bool is_length = type == MB_ROW_POINT || type == MB_ROW_D2 || type == MB_ROW_DISTANCE ||
+                               type == MB_ROW_TOUCH || type == MB_ROW_NORMAL;
         if (!(fabs(m->phi[k]) <= CLOSED * (is_length ? reach : 1.0))) return false;
     }
     return true;

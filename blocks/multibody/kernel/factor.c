@@ -65,6 +65,7 @@ void mb_weigh_rows(mb_view *m) {
             if (!own) mobility = fmax(mobility, smallest_part * (angular ? angles : lengths));
             else if (own->reach) mobility = fmax(mobility, smallest_part * own_mobile(m, c, own, inverse));
             m->alpha[row] = mobility > 0.0 && isfinite(mobility) ? m->settings[MB_ALPHA] / mobility : 1.0;
+            if (type == MB_ROW_TANGENT) m->alpha[row] *= mb_rigid_of(m, row)->weight;
             if (!mb_row_holds(m, row)) m->alpha[row] = 0.0;
         }
     }

@@ -73,13 +73,12 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->law_until = INFINITY;
     m->whole = b->dt / (head[MB_SUBSTEPS] > 0 ? head[MB_SUBSTEPS] : 1);
     m->modes = b->modes;
+    m->friction_left = false;
+    m->event_rest = 0.0;
     m->filmless_bearing = m->jammed_contact = m->diverging_friction = m->ambiguous_friction = -1;
     m->solved = false;
     m->shown_force = NULL;
-    m->rigid_count = 0;
-    while (2 * m->rigid_count < m->row_count &&
-           m->rows[(m->row_count - 1 - 2 * m->rigid_count) * MB_ROW_FIELDS + MB_ROW_TYPE] == MB_ROW_SLIP)
-        m->rigid_count++;
+    mb_rigid_open(m);
     m->roll_count = 0;
     for (int32_t k = 0; k < m->row_count; k++) m->roll_count += mb_binds_rates(m->rows + k * MB_ROW_FIELDS);
     m->places_only = false;
@@ -147,6 +146,8 @@ void mb_open(const bl_block *b, mb_view *m, int64_t *memory, int64_t *scratch) {
     m->rigid = (mb_rigid *)(void *)take(w, scratch, head[MB_CONTACTS] * (int64_t)(sizeof(mb_rigid) / sizeof(double)));
     const int64_t rigid = m->rigid_count;
     m->contact_friction = take(w, scratch, rigid > 0 ? (1 + rigid) * (nv + rows + rigid) : 0);
+    const bool deep = m->rigid_count > m->rigid_flat;
+    m->impact_work = take(w, scratch, deep ? 3 * MB_GROUP_MOST * (nv + rigid) + nv : 0);
     m->thinned = take(z, memory, mb_has_element(m, MB_BEARING) ? mb_thinned_memory(m->forces, head[MB_FORCES]) : 0);
     m->offset = take(z, memory, rows);
     m->carried = take(z, memory, MB_CARRIED_SIZE);
@@ -411,7 +412,7 @@ int mb_check(const bl_block *b) {
         if (!mb_in_range(type, 0, MB_ROW_KINDS)) return 0;
         if (mb_coordinate_rows[type]) {
             if (!mb_coordinate_rows[type]->check(b, row)) return 0;
-        } else if (type == MB_ROW_TOUCH || type == MB_ROW_SLIP) { /* the rest is mb_rigid_check's */
+        } else if (type >= MB_ROW_TOUCH) { /* of rigid contacts: the rest is mb_rigid_check's */
             if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers)) return 0;
         } else if (!mb_in_range(row[MB_ROW_I], 0, markers) || !mb_in_range(row[MB_ROW_J], 0, markers) ||
                    !mb_in_range(row[MB_ROW_A], 0, mb_is_driver(type) ? measures : 3) ||

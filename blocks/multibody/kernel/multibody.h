@@ -33,9 +33,11 @@ enum {
     MB_ROW_FORMULA, /* of any coordinates and time, in a separate closure */
     MB_ROW_ROLL,    /* of a body that rolls on another, in a separate closure */
     MB_ROW_TOUCH,
-    MB_ROW_SLIP,
+    MB_ROW_SLIP, /* of a pin in a hole that is rigid: in pairs, behind all others; A is its force */
+    MB_ROW_NORMAL,
+    MB_ROW_TANGENT, /* of rigid shapes: a normal and two tangents for each place, the last rows; A is its force, B its place */
     MB_ROW_KINDS
-};                /* of a rigid contact: the last rows, in pairs; A is its force */
+};
 
 /* Integers of one record in each table. */
 enum {
@@ -138,6 +140,7 @@ enum {
     MB_TOUCHES, /* contact of shapes: in one place, in several */
     MB_SPHERICAL_FRICTION,
     MB_WORN, /* of shapes that wear */
+    MB_TOUCH_RIGID, /* without compliance */
     MB_FORCE_TYPES
 };
 enum { MB_AXES_WORLD, MB_AXES_BODY, MB_AXES_MARKER };
@@ -225,7 +228,7 @@ enum {
     MB_OUT_ELEMENT_ENERGY, /* of the force INDEX; AXIS is the quantity */
     MB_OUT_DRIVER_POWER,
     MB_OUT_WEIGHT_ENERGY,
-    MB_OUT_ENERGY,    /* of the row INDEX; of all elements whose energy is of the kind AXIS */
+    MB_OUT_ENERGY, /* of the row INDEX; of all elements whose energy is of the kind AXIS */
     MB_OUT_CLOSURE_RATE,
     MB_OUT_JOINT_CLOSURE,
     MB_OUT_JOINT_CLOSURE_RATE, /* of the link or closure INDEX */
@@ -303,6 +306,8 @@ enum {
     MB_PLAY_RIGID_RESTITUTION = MB_PLAY_SLIP_SPEED,
     MB_PLAY_RIGID_TANGENTIAL
 };
+/* Numbers of a rigid contact law. */
+enum { MB_RIGID_FRICTION, MB_RIGID_RESTITUTION, MB_RIGID_TANGENTIAL, MB_RIGID_NUMBERS };
 /* Parameters of wear, after those of the contact law; the last two of a pin that wears too. The limits on the number of sections bound the
    size of the wear map and keep the hole round. */
 enum {
@@ -317,22 +322,24 @@ enum {
 enum { MB_CONTACT_PIN_WEARS = 8, MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
    sliding distance, ∫ N |slip| dt, and how often friction was omitted; for compliant ones (of an element with several places: of the
-   element, at the first) how often it parted, and steps that were too few: see elements/contact/brief.c. */
+   element, at the first) how often it parted, and steps that were too few: see elements/contact/brief.c. Rigid shapes have an angle instead of
+   that speed: the direction in which they begin to slide. */
 enum {
     MB_CONTACT_BEGAN,
+    MB_CONTACT_AIM = MB_CONTACT_BEGAN,
     MB_CONTACT_MODE,
     MB_CONTACT_IMPACTS,
     MB_CONTACT_IMPULSE,
     MB_CONTACT_SLIDING,
     MB_CONTACT_SLIDING_WORK,
     MB_CONTACT_PARADOXES,
-    MB_CONTACT_STEPS,        /* of the present contact */
-    MB_CONTACT_FROM,         /* end of the last step without contact */
-    MB_CONTACT_UNTIL,        /* end of the last step with it */
-    MB_CONTACT_PARTED,       /* contacts that have ended */
-    MB_CONTACT_BRIEF,        /* those in too few steps */
+    MB_CONTACT_STEPS, /* of the present contact */
+    MB_CONTACT_FROM, /* end of the last step without contact */
+    MB_CONTACT_UNTIL, /* end of the last step with it */
+    MB_CONTACT_PARTED, /* contacts that have ended */
+    MB_CONTACT_BRIEF, /* those in too few steps */
     MB_CONTACT_BRIEF_LENGTH, /* how long the longest of these lasted, in s */
-    MB_CONTACT_BRIEF_TIME,   /* and its end */
+    MB_CONTACT_BRIEF_TIME, /* and its end */
     MB_CONTACT_MEMORY
 };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* contact modes; slip along t, no slip, slip against t */
@@ -478,19 +485,26 @@ enum { MB_IMPLICIT_LARGEST = 300 }; /* speeds: the matrix is full */
 typedef struct {
     double gap, closing, N, spare;
 } mb_event_functions;
-enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_EVENT_TIMES };
+enum { MB_AT_FROM, MB_AT_MIDDLE, MB_AT_END, MB_AT_TO, MB_AT_START, MB_EVENT_TIMES };
 
-/* Present state of a rigid contact. `closing` and `outwards` are the first and second derivative of |c|, `bias` is the part of
-   `outwards` that does not depend on accelerations; `spare` is μ N - |T|. */
+/* Present state of a rigid contact. `closing` and `outwards` are the first and second derivative of |c|, or of the negative gap, `bias` is
+   the part of `outwards` that does not depend on accelerations; `spare` is μ N - |T|. Slip of shapes is along `aim`. */
 typedef struct {
     double mode, before, touched; /* one of MB_FLIES …; when a step began; whether it touched before an impact */
     double hits; /* impacts where a step began */
     double stopped, tries, slippery; /* whether slip just ended; ways to touch so far; whether friction is left out */
     double gap, closing, bias, outwards, slip, slip_bias, slipping, N, T, spare;
     double tolerance, located, speed_rounding, speed_floor, rate_rounding;
-    double passed[2]; /* impulses through it by unit impulses on the contact that is hit */
+    double scale, speed; /* what its tolerances are parts of; the size of the slip */
+    double passed[3]; /* impulses through it by unit impulses on the contact that is hit */
     double slid, worked, slid_start, worked_start; /* in the step that is tried, and their rates at its start */
     mb_event_functions at[MB_EVENT_TIMES];
+    /* Of shapes: whether they cannot touch here; where they do, and their axes; a direction in which they slide, of length 1, whether it was
+       chosen in this step, and how often it was turned in this balance; and along both tangents the slip, its change without and
+       with joint accelerations, the friction on the second shape, and the direction against which it acts. */
+    double weight; /* of its rows of sticking, beside those of other places */
+    double absent, P[3], n[3], tangent[2][3], aim[3], aimed, turned;
+    double slips[2], slip_biases[2], slippings[2], friction[2], push[2];
 } mb_rigid;
 
 /* Axes of a bearing, from its middle to the marker that its reaction is about, what couples press: 2 / length, 2 / width; and the
@@ -625,10 +639,12 @@ typedef struct {
     mb_film shown_film;
     int32_t filmless_bearing; /* the force that is a bearing that was found without a film, or -1 */
     int32_t jammed_contact; /* the force that is a rigid contact that cannot move, or -1 */
-    int32_t rigid_count;
+    int32_t rigid_count, rigid_flat; /* all; pins in holes, which come first */
     int32_t roll_count; /* of rows that bind velocities alone; see blocks/multibody/kernel/constraints/rolling.c */
     bool places_only; /* whether these are left out: positions are being put on the constraints */
     uint32_t element_types; /* the bits 1 << MB_FORCE, … of the elements that it has */
+    bool friction_left; /* whether rigid contacts have no friction up to the end of the step */
+    double event_rest; /* s: the part of a step between its end and a jump of the force of a rigid contact, or 0 */
     double whole; /* s: a whole internal step, or the tick of the diagram in mode continuous */
     int32_t diverging_friction; /* the joint friction whose load does not converge, or -1 */
     int32_t
@@ -658,6 +674,8 @@ typedef struct {
     double *contacts; /* MB_CONTACT_MEMORY for each contact */
     double *wear; /* of holes that wear; see blocks/multibody/elements/clearance/wear.c */
     double *contact_friction; /* what frictions do, and the equations for normal forces */
+    double *
+        impact_work; /* of impacts at several places: 12 of each speed and of each rigid contact, then the velocities before */
     mb_rigid *rigid; /* one for each contact; only rigid ones have it */
     double *thinned; /* of films: MB_FILMS_…, then MB_FILM_MEMORY for each */
     double *offset, *carried,
@@ -1018,7 +1036,7 @@ double mb_thinnest_film(const mb_view *m, double t);
 /* How far to move for differences, in m or rad: little enough for every film and contact. */
 double mb_difference(const mb_view *m);
 
-/* blocks/multibody/elements/contact/touch.c */
+/* blocks/multibody/elements/contact/pairs.c */
 /* The clearance of a contact of shapes of which one holds the other; else 0, or less. */
 double mb_touch_play(const mb_view *m, const int32_t *force);
 /* Numbers in memory of a contact of shapes that wear; 0 of others. */
@@ -1057,11 +1075,53 @@ void mb_wear_keep(const mb_view *m, const int32_t *force, double t, const mb_con
 void mb_wear_show(const mb_view *m, const int32_t *force, bool pin, double *y);
 double mb_worn_volume(const mb_view *m, const int32_t *force, bool pin);
 
+/* blocks/multibody/elements/contact/touch.c */
+/* The smallest gap of a contact of shapes. */
+double mb_touch_gap(const mb_view *m, const int32_t *force, double t);
+
+/* blocks/multibody/elements/contact/shape_rows.c */
+/* Whether the records of rows of rigid shapes, from `first` on, are those of its elements. */
+bool mb_shape_rows_check(const bl_block *b, int32_t first);
+/* The wrench of a row between places P_i and P_j, and its rate and bias; a normal row is evaluated before its tangents. */
+void mb_shape_row_place(mb_view *m, int32_t row, double t, const double *P_i, const double *P_j);
+void mb_shape_row_rate(mb_view *m, int32_t row, double t);
+/* Chooses the direction in which it slides: that of the slip, or the one before where there is none. */
+void mb_shape_aim(mb_rigid *r);
+/* The angle of that direction, from the first tangent on. */
+double mb_shape_aim_angle(const mb_rigid *r);
+
+/* blocks/multibody/kernel/constraints/impact_law.c */
+/* Chatterjee and Ruina's impulse for an approach: X normal, Y against the slip. `A` is the inverse of the mass seen there, p the numbers
+   MB_RIGID_… of the contact; in space A is symmetric, 3 × 3, and slip and Y have two parts. */
+void mb_impact_in_plane(const double *A, double vx, double vy, const double *p, double *X, double *Y);
+void mb_impact_in_space(const double *A, double vx, const double *slip, const double *p, double *X, double *Y);
+
+/* blocks/multibody/kernel/constraints/impact_group.c */
+/* Places of two shapes that are hit together. */
+enum { MB_GROUP_MOST = 4 };
+/* Impact at the contacts with these first rows; velocities after it in v. False, with v as it was, if one of them is not hit. */
+bool mb_impact_group(mb_view *m, double t, const double *q, double *v, const int32_t *rows, int32_t count);
+
 /* blocks/multibody/kernel/constraints/rigid_contact.c */
+/* The change of velocities by impulses along `count` rows from one on, or of accelerations by forces. */
+void mb_rigid_respond(mb_view *m, int32_t row, int32_t count, const double *sizes, double *change);
+/* During an impact at some contacts, releases one that it would pull or closes one that would be entered; whether there is one. */
+bool mb_rigid_release(mb_view *m, const int32_t *rows, int32_t count, double most);
 bool mb_rigid_check(const bl_block *b);
-/* The number of the first of its two rows, and what belongs to a row. */
+/* Counts rows of rigid contacts at the end of all. */
+void mb_rigid_open(mb_view *m);
+/* How many rows they have. */
+int32_t mb_rigid_rows(const mb_view *m);
+/* The number of the first of its rows, and what belongs to a row. */
 int32_t mb_rigid_row(const mb_view *m, int32_t number);
 mb_rigid *mb_rigid_of(const mb_view *m, int32_t row);
+/* Whether it is one of shapes, in space. */
+bool mb_rigid_deep(const mb_view *m, int32_t row);
+/* Its numbers MB_RIGID_…. */
+const double *mb_rigid_law(const mb_view *m, int32_t row);
+/* Tolerances of its gap, for terms of this size, and of its speeds. */
+void mb_rigid_tolerances(mb_rigid *r, double size);
+void mb_rigid_round_speeds(mb_rigid *r, double fastest);
 /* Modes from memory, and back. */
 void mb_rigid_load(mb_view *m);
 void mb_rigid_store(mb_view *m);

@@ -342,7 +342,7 @@ class Tables:
         texts += [joint.name for joint in self.tree.cuts]
         texts += [constraint.name for constraint in self.system.constraints]
         texts += [element.name for element in self._held()]
-        texts += [item.name for _, item in self._rigid_contacts()]
+        texts += [e.name for _, e in self._rigid_contacts() for _ in range(e.rigid_closures)]
         texts += [item.name for item in (*self.system.elements, *self.system.couplings)]
         texts += [body.name for body in self.system.bodies]
         texts += motion_laws
@@ -437,11 +437,8 @@ class Tables:
             records = [[contract.MB_ROW_POINT, i, j, axis, 0, 0] for axis in (0, 1)]
             add(element.name, records, self.path(*_ends(element)))
         for number, element in self._rigid_contacts():
-            j, i = map(self.marker, _ends(element))
-            place = self.place(f"{element.name}.clearance")
-            kinds = contract.MB_ROW_TOUCH, contract.MB_ROW_SLIP
-            records = [[kind, i, j, number, 0, place] for kind in kinds]
-            add(element.name, records, self.path(*reversed(_ends(element))))
+            for records, path in element.rigid_rows(self, number):
+                add(element.name, records, path)
         return rows, cuts, paths
 
     def _held(self) -> list[Element]:
@@ -449,8 +446,9 @@ class Tables:
         return [element for element in self.system.elements if element.row_count]
 
     def _rigid_contacts(self) -> list[tuple[int, Element]]:
-        """Return rigid contacts with their numbers among the forces."""
-        return [(n, e) for n, e in enumerate(self.system.elements) if e.is_rigid]
+        """Return rigid contacts with their numbers among the forces; those of shapes are last."""
+        found = [(n, e) for n, e in enumerate(self.system.elements) if e.is_rigid]
+        return sorted(found, key=lambda item: item[1].type_number == contract.MB_TOUCH_RIGID)
 
     def _row(self, joint: Joint, row: Row, i: int, j: int) -> list[int]:
         axes = {"f": 0, "g": 1, "h": 2}

@@ -370,6 +370,16 @@ class ClearanceRevolute(Element):
         law += contract.MB_CONTACT_PIN_WEARS if self._pin_wears else 0
         return [i, j, tables.place(f"{self.name}.clearance"), law, tables.next_contact()]
 
+    def rigid_rows(
+        self, tables: Tables, number: int
+    ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield its two rows."""
+        j, i = tables.marker(self.pin), tables.marker(self.hole)
+        place = tables.place(f"{self.name}.clearance")
+        kinds = contract.MB_ROW_TOUCH, contract.MB_ROW_SLIP
+        records = [[kind, i, j, number, 0, place] for kind in kinds]
+        yield records, tables.path(self.hole, self.pin)
+
     def push(self, at: LoadState, items: None) -> NoReturn:
         """Refuse: the contact is known to the engine only."""
         raise DiagramError(

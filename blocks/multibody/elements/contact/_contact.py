@@ -1,7 +1,8 @@
-"""Contact between two shapes, with a compliant law."""
+"""Contact between two shapes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -17,7 +18,13 @@ from ...system._reading import suggest_keywords
 from ...system._rotations import freeze
 from .._bushing import Bushing
 from .._element import Element, Output, energy, power
-from ..clearance._clearance import _NUMBERS, CompliantContact, worn_outputs
+from ..clearance._clearance import (
+    _NUMBERS,
+    RIGID_OUTPUTS,
+    ContactLaw,
+    RigidContact,
+    worn_outputs,
+)
 from ..clearance._wear import Wear
 from ._shapes import Profile, Shape, is_shape
 from ._worn import NO_WEAR, WEAR_OUTPUTS, check_wear, read_outlines, read_sections
@@ -30,29 +37,31 @@ if TYPE_CHECKING:
 class Pair(NamedTuple):
     """Two kinds of shape: their number in the kernel, and in how many places they touch.
 
-    `worn_places` is in how many they touch if they wear, 0 if they cannot.
+    A rigid contact has fewer places: those that follow the motion smoothly. `worn_places` is in how
+    many they touch if they wear. 0 is none.
     """
 
     number: int
     places: int
+    rigid: int
     worn_places: int = 0
 
 
 PAIRS: dict[tuple[str, str], Pair] = {
-    ("sphere", "plane"): Pair(contract.TOUCH_SPHERE_PLANE, 1),
-    ("capsule", "plane"): Pair(contract.TOUCH_CAPSULE_PLANE, 2),
-    ("cylinder", "plane"): Pair(contract.TOUCH_CYLINDER_PLANE, 6),
-    ("sphere", "sphere"): Pair(contract.TOUCH_SPHERES, 1),
-    ("sphere", "capsule"): Pair(contract.TOUCH_SPHERE_CAPSULE, 1),
-    ("sphere", "cylinder"): Pair(contract.TOUCH_SPHERE_CYLINDER, 1),
-    ("capsule", "capsule"): Pair(contract.TOUCH_CAPSULES, 1),
-    ("sphere", "socket"): Pair(contract.TOUCH_SPHERE_SOCKET, 1),
-    ("sphere", "bore"): Pair(contract.TOUCH_SPHERE_BORE, 1, 1),
-    ("cylinder", "bore"): Pair(contract.TOUCH_PIN_BORE, 8, 4),
-    ("sphere", "hole"): Pair(contract.TOUCH_SPHERE_HOLE, 4, 1),
-    ("sphere", "cam"): Pair(contract.TOUCH_SPHERE_CAM, 4),
-    ("cam", "plane"): Pair(contract.TOUCH_CAM_PLANE, 4),
-    ("pin", "hole"): Pair(contract.TOUCH_PIN_HOLE, 1, 1),
+    ("sphere", "plane"): Pair(contract.TOUCH_SPHERE_PLANE, 1, 1),
+    ("capsule", "plane"): Pair(contract.TOUCH_CAPSULE_PLANE, 2, 2),
+    ("cylinder", "plane"): Pair(contract.TOUCH_CYLINDER_PLANE, 6, 0),
+    ("sphere", "sphere"): Pair(contract.TOUCH_SPHERES, 1, 1),
+    ("sphere", "capsule"): Pair(contract.TOUCH_SPHERE_CAPSULE, 1, 1),
+    ("sphere", "cylinder"): Pair(contract.TOUCH_SPHERE_CYLINDER, 1, 1),
+    ("capsule", "capsule"): Pair(contract.TOUCH_CAPSULES, 1, 1),
+    ("sphere", "socket"): Pair(contract.TOUCH_SPHERE_SOCKET, 1, 1),
+    ("sphere", "bore"): Pair(contract.TOUCH_SPHERE_BORE, 1, 1, 1),
+    ("cylinder", "bore"): Pair(contract.TOUCH_PIN_BORE, 8, 4, 4),
+    ("sphere", "hole"): Pair(contract.TOUCH_SPHERE_HOLE, 4, 0, 1),
+    ("sphere", "cam"): Pair(contract.TOUCH_SPHERE_CAM, 4, 1),
+    ("cam", "plane"): Pair(contract.TOUCH_CAM_PLANE, 4, 1),
+    ("pin", "hole"): Pair(contract.TOUCH_PIN_HOLE, 1, 0, 1),
 }
 SPATIAL = ("cylinder", "bore")
 """Kinds that no planar system has."""
@@ -63,16 +72,18 @@ WITH_PLAY = ("socket", "bore", "hole")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapeContact(Element):
-    """Compliant contact between two shapes.
+    """Contact between two shapes.
 
-    At each place where the shapes overlap by δ the normal force is that of the law, N(δ, δ̇) ≥ 0,
-    and friction μ N tanh(slip / slip_speed) opposes the slip. Both act at one point on both bodies.
+    At each place where the shapes overlap by δ the normal force is that of a compliant law,
+    N(δ, δ̇) ≥ 0, and friction μ N tanh(slip / slip_speed) opposes the slip. Both act at one point on
+    both bodies. With a `RigidContact` they do not overlap: impacts are instantaneous, and a closed
+    gap is a constraint with N ≥ 0 and Coulomb friction that sticks.
     """
 
     name: str
     first: Shape
     second: Shape
-    law: CompliantContact
+    law: ContactLaw
     wear: Wear | None = None
 
     @property
@@ -83,6 +94,8 @@ class ShapeContact(Element):
     @property
     def places(self) -> int:
         """Return in how many places the shapes can touch."""
+        if self.is_rigid:
+            return self.pair.rigid
         return self.pair.worn_places if self._sections else self.pair.places
 
     @property
@@ -109,9 +122,41 @@ class ShapeContact(Element):
     @property
     def type_number(self) -> int:
         """Return its index in ``elements/table.c``."""
+        if self.is_rigid:
+            return contract.MB_TOUCH_RIGID
         if self._sections:
             return contract.MB_WORN
         return contract.MB_TOUCH if self.pair.places == 1 else contract.MB_TOUCHES
+
+    @property
+    def is_rigid(self) -> bool:
+        """Return whether it needs the events of rigid contacts."""
+        return isinstance(self.law, RigidContact)
+
+    @property
+    def rigid_closures(self) -> int:
+        """Return how many closures the rows of its rigid contact are: one for each place."""
+        return self.pair.rigid if self.is_rigid else 0
+
+    def rigid_rows(
+        self, tables: Tables, number: int
+    ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield the normal and the two tangents of each place."""
+        (_, a), (_, b) = self._shapes
+        i, j = tables.marker(b.marker, b.frame()), tables.marker(a.marker, a.frame())
+        law = tables.place(f"{self.name}.{self.law.order[0]}")
+        for place in range(self.places):
+            yield (
+                [
+                    [kind, i, j, number, place, law]
+                    for kind in (
+                        contract.MB_ROW_NORMAL,
+                        contract.MB_ROW_TANGENT,
+                        contract.MB_ROW_TANGENT,
+                    )
+                ],
+                tables.path(b.marker, a.marker),
+            )
 
     @property
     def ends(self) -> tuple[Marker, Marker]:
@@ -135,7 +180,12 @@ class ShapeContact(Element):
         return width - inner if width > inner else None
 
     def tie(self, depth: float) -> Bushing:
-        """Return the contact, linearized at a depth relative to its size, as a bushing."""
+        """Return the contact, linearized at a depth relative to its size, as a bushing.
+
+        A rigid contact has no stiffness here, as if it were open.
+        """
+        if isinstance(self.law, RigidContact):
+            return Bushing(self.name, *self.ends, freeze(np.zeros(6)), freeze(np.zeros(6)))
         size = self.play or 0.01 * min(
             (_radius(shape) for _, shape in self._shapes if shape.kind != "plane"), default=1.0
         )
@@ -177,12 +227,20 @@ class ShapeContact(Element):
         if self.places > 1:
             at_places = PLACES | (PLACE_ANGLES if "angle" in found else {})
             found |= {name: replace(of, width=self.places) for name, of in at_places.items()}
+        if self.is_rigid:
+            for name in FOLLOWS_INPUTS & found.keys():
+                found[name] = replace(found[name], follows="solution")
+            for name, counted in RIGID_OUTPUTS.items():
+                shown = contract.TOUCH_SHOWN_IMPACTS + counted.number - contract.MB_SHOWN_IMPACTS
+                found[name] = replace(counted, number=shown)
+            return found | {"power": power("solution")}
         return found | {"power": power(), "energy": energy()}
 
     def record(self, tables: Tables) -> list[int]:
         """Return the integers I, J, P, LAW and EXTRA of its record in the kernel."""
         i, j = (tables.marker(shape.marker, shape.frame()) for shape in (self.first, self.second))
-        law = self.law.law + (self.pair.number << contract.TOUCH_PAIR_SHIFT)
+        law = 0 if self.is_rigid else self.law.law
+        law += self.pair.number << contract.TOUCH_PAIR_SHIFT
         law += self._swapped << contract.TOUCH_SWAP_SHIFT
         points = self._sections or (0 if self._profile is None else len(self._profile.table))
         law += points << contract.TOUCH_COUNT_SHIFT
@@ -228,6 +286,11 @@ OUTPUTS: dict[str, Output] = {
     ),
 }
 """Outputs of every contact, numbered by TOUCH_SHOWN_… in touch.c."""
+
+FOLLOWS_INPUTS = {
+    "force", "torque", "normal_force", "normal_forces", "friction_force", "contact", "power_loss",
+}  # fmt: skip
+"""Outputs of a rigid contact with direct feedthrough of forces."""
 
 ANGLES: dict[str, Output] = {
     "angle": Output(
@@ -277,7 +340,7 @@ class ContactMethods(Parts):
         first: Shape,
         second: Shape,
         *,
-        law: CompliantContact,
+        law: ContactLaw,
         wear: Wear | None = None,
     ) -> ShapeContact:
         """Add contact between two shapes; see `ShapeContact`.
@@ -293,11 +356,13 @@ class ContactMethods(Parts):
             (roller) or `Plane` (face) and
             `CamProfile`.
         law
-            `HuntCrossley` or `LankaraniNikravesh`, for each place where they touch.
+            `HuntCrossley`, `LankaraniNikravesh` or `RigidContact`, for each place where they
+            touch. A rigid one is not available for a `Cylinder` on a `Plane` and for a
+            `HoleProfile`, and needs internal steps of Runge-Kutta.
         wear
-            Wear of a bore or a hole, and of what is in it: a `Wear`. It adds the outputs
-            ``name.wear`` and ``pin_wear``, the depths of the sections, ``worn_volume`` and
-            ``pin_worn_volume``.
+            Wear of a bore or a hole, and of what is in it: a `Wear`, in compliant contacts. It adds
+            the outputs ``name.wear`` and ``pin_wear``, the depths of the sections,
+            ``worn_volume`` and ``pin_worn_volume``.
         """
         self._check_name(name)
         for what, shape in (("first", first), ("second", second)):
@@ -307,12 +372,19 @@ class ContactMethods(Parts):
                     f"got {shape!r}."
                 )
         self._check_ends(name, first.marker, second.marker)
-        if not isinstance(law, CompliantContact):
+        if not isinstance(law, ContactLaw):
             raise DiagramError(
-                f"`law` of `{name}` is a HuntCrossley or a LankaraniNikravesh, such as "
-                f"HuntCrossley(stiffness=1e9); got {law!r}."
+                f"`law` of `{name}` is a HuntCrossley, a LankaraniNikravesh or a RigidContact, "
+                f"such as HuntCrossley(stiffness=1e9); got {law!r}."
             )
         _check_pair(name, first, second, self.planar)
+        if isinstance(law, RigidContact):
+            if wear is not None:
+                raise DiagramError(
+                    f"`{name}` is a rigid contact, which does not wear: give a HuntCrossley or a "
+                    f"LankaraniNikravesh as `law`."
+                )
+            _check_rigid(name, first, second)
         contact = ShapeContact(name, first, second, law, wear)
         check_wear(name, wear, (first, second), contact.pair.worn_places > 0)
         return self._add(contact)
@@ -345,3 +417,67 @@ def _check_fit(name: str, inner: Shape, outer: Shape) -> None:
             f"`{name}`: the {inner.kind} of radius {_radius(inner):g} m does not fit in the "
             f"{outer.kind} of radius {width:g} m."
         )
+
+
+def _check_rigid(name: str, first: Shape, second: Shape) -> None:
+    """Refuse what touches in places that do not follow the motion smoothly."""
+    kinds = first.kind, second.kind
+    a, b = (first, second) if kinds in PAIRS else (second, first)
+    if PAIRS[a.kind, b.kind].rigid == 0:
+        raise DiagramError(
+            f"`{name}`: a RigidContact of a {a.kind} and a {b.kind} is not available, because "
+            f"where they touch jumps from place to place. Take a compliant contact such as "
+            f"HuntCrossley, or " + _INSTEAD[a.kind, b.kind] + "."
+        )
+    if (a.kind, b.kind) == ("cylinder", "bore"):
+        _check_bridge(name, a, b)
+    cam = next((shape for shape in (a, b) if shape.kind == "cam"), None)
+    if isinstance(cam, Profile) and not _is_convex(cam):
+        raise DiagramError(
+            f"`{name}`: the outline of the cam is hollow somewhere, where a follower touches in "
+            f"two places. A RigidContact follows one: take a compliant contact such as "
+            f"HuntCrossley."
+        )
+
+
+_INSTEAD = {
+    ("cylinder", "plane"): "a Capsule, or a Sphere at each place where it stands",
+    ("sphere", "hole"): "a Socket or a Bore if the hole is round",
+}
+
+
+def _check_bridge(name: str, pin: Shape, bore: Shape) -> None:
+    """Refuse a pin that is so short, or so loose, that a tilted edge touches in two places.
+
+    Seen along the axis of the bore the edge of the pin is an ellipse, and the other way around. At
+    the tilt τ their curvatures fit where cos² τ = r / R.
+    """
+    r, length = (getattr(pin, what) for what in ("radius", "length"))
+    wide, depth = (getattr(bore, what) for what in ("radius", "length"))
+    largest = math.inf
+    if r * r + length * length / 4 > wide * wide:
+        largest = math.atan2(length, 2 * r) - math.acos(2 * wide / math.hypot(length, 2 * r))
+    if length > depth:  # the edges of the bore hold it too
+        across = math.acos(2 * r / math.hypot(2 * wide, depth)) - math.atan2(depth, 2 * wide)
+        largest = min(largest, across)
+    if not (largest < math.pi / 2 and math.cos(largest) ** 2 > r / wide):
+        raise DiagramError(
+            f"`{name}`: this pin can tilt so far in its bore that one edge touches in two places, "
+            f"which a RigidContact does not follow. Take a longer pin, less play, or a compliant "
+            f"contact such as HuntCrossley."
+        )
+
+
+def _is_convex(cam: Profile) -> bool:
+    """Whether r² + 2 r'² - r r'' > 0 at the points of the table."""
+    r, slope = np.asarray(cam.table), np.asarray(cam.data)[len(cam.table) :]
+    step = 2 * np.pi / len(r)
+    # Of the cubic between two points, at both of its ends.
+    rise, ahead = np.roll(r, -1) - r, np.roll(slope, -1)
+    begins = (6 * rise - step * (4 * slope + 2 * ahead)) / step**2
+    ends = (-6 * rise + step * (2 * slope + 4 * ahead)) / step**2
+    turned = (
+        r**2 + 2 * slope**2 - r * begins,
+        np.roll(r**2 + 2 * slope**2, -1) - np.roll(r, -1) * ends,
+    )
+    return bool(np.min(turned) > 0.0)

@@ -29,6 +29,16 @@ static profile_point profile_at(const touch_profile *of, int32_t k, double part)
                            {(r2nd - r) * c - 2.0 * r1st * d, (r2nd - r) * d + 2.0 * r1st * c}};
 }
 
+double mb_touch_profile_curvature(const touch_profile *profile, double angle, double *along, double *inwards) {
+    const double turn = angle / 6.283185307179586, places = (turn - floor(turn)) * profile->count;
+    const int32_t k = (int32_t)fmin(floor(places), profile->count - 1.0);
+    const profile_point p = profile_at(profile, k, places - k);
+    const double length = hypot(p.first[0], p.first[1]);
+    along[0] = p.first[0] / length, along[1] = p.first[1] / length, along[2] = 0.0;
+    inwards[0] = -along[1], inwards[1] = along[0], inwards[2] = 0.0;
+    return (p.first[0] * p.second[1] - p.first[1] * p.second[0]) / (length * length * length);
+}
+
 /* Positive before a nearest point, and its slope. */
 static double profile_value(const profile_goal *goal, const profile_point *p, double *slope) {
     if (goal->face) {

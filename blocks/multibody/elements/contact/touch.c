@@ -1,216 +1,18 @@
-/* Compliant contact between two shapes.
- *
- * LAW is the law, and above TOUCH_PAIR_SHIFT the pair of shapes, above TOUCH_SWAP_SHIFT whether marker J carries the first shape of the
- * pair, above TOUCH_COUNT_SHIFT the points of a profile, or the sections of shapes that wear. EXTRA: its first index among the contacts, of which each place has one. P: the
- * numbers of the first shape, of the second, of the law, then the profile and MB_WEAR_…. At each place the depth δ = -gap makes
+/* Contact between two shapes, see pairs.c for its record. At each place of a compliant one the depth δ = -gap makes
  *     N = K δⁿ (1 + D δ̇) ≥ 0   along n,   T = μ N tanh(s / slip_speed)   against the slip s,
  * at the same point of both bodies, so that no momentum is made. D as in clearance.c. */
 
 #include "blocks/multibody/elements/contact/touch.h"
 
-BL_SHARED enum {
-    TOUCH_SPHERE_PLANE,
-    TOUCH_CAPSULE_PLANE,
-    TOUCH_CYLINDER_PLANE,
-    TOUCH_SPHERES,
-    TOUCH_SPHERE_CAPSULE,
-    TOUCH_SPHERE_CYLINDER,
-    TOUCH_CAPSULES,
-    TOUCH_SPHERE_SOCKET,
-    TOUCH_SPHERE_BORE,
-    TOUCH_PIN_BORE,
-    TOUCH_SPHERE_HOLE,
-    TOUCH_SPHERE_CAM,
-    TOUCH_CAM_PLANE,
-    TOUCH_PIN_HOLE, /* outlines: of the hole radii, of the pin a B-spline */
-    TOUCH_PAIRS
-};
-BL_SHARED enum { TOUCH_PAIR_SHIFT = 1, TOUCH_SWAP_SHIFT = 5, TOUCH_COUNT_SHIFT = 6 };
-BL_SHARED enum {
-    TOUCH_SHOWN_GAP,
-    TOUCH_SHOWN_TOUCHES,
-    TOUCH_SHOWN_FORCE,
-    TOUCH_SHOWN_TORQUE,
-    TOUCH_SHOWN_NORMAL,
-    TOUCH_SHOWN_FRICTION,
-    TOUCH_SHOWN_SLIP,
-    TOUCH_SHOWN_POINT,
-    TOUCH_SHOWN_LOSS,
-    TOUCH_SHOWN_ANGLE,
-    TOUCH_SHOWN_ANGLE_ON_PIN,
-    TOUCH_SHOWN_TILT,
-    TOUCH_SHOWN_GAPS,
-    TOUCH_SHOWN_NORMALS,
-    TOUCH_SHOWN_ANGLES,
-    TOUCH_SHOWN_ANGLES_ON_PIN,
-    TOUCH_SHOWN_SLIPS,
-    TOUCH_SHOWN_ELEVATION,
-    TOUCH_SHOWN_ELEVATION_ON_PIN,
-    TOUCH_SHOWN_WEAR,
-    TOUCH_SHOWN_WORN_VOLUME,
-    TOUCH_SHOWN_PIN_WEAR,
-    TOUCH_SHOWN_PIN_WORN_VOLUME,
-    TOUCH_SHOWN_COUNT
-};
-/* Numbers of the law. */
-enum {
-    TOUCH_LAW_FRICTION,
-    TOUCH_LAW_SLIP_SPEED,
-    TOUCH_LAW_STIFFNESS,
-    TOUCH_LAW_EXPONENT,
-    TOUCH_LAW_DAMPING,
-    TOUCH_LAW_RESTITUTION = TOUCH_LAW_DAMPING,
-    TOUCH_LAW_SLOWEST
-};
 /* Modes of each place: whether it touches, and whether it pushes. */
 enum { TOUCH_PLACE_TOUCHES, TOUCH_PLACE_PUSHES, TOUCH_PLACE_MODES };
 _Static_assert((int)TOUCH_PLACE_MODES *(int)TOUCH_MOST <= (int)MB_ELEMENT_MODES, "room for its modes");
-
-/* Places, how many numbers each shape has, whether a radius of the first is below that of the second, and what the pair does. A cylinder or
-   a capsule has a length, which may be 0 in a capsule. Shapes that wear touch in `worn_places`; a pair without `touch` and `follow` is always
-   treated as those are. */
-typedef struct {
-    int32_t places, first, second;
-    bool capsule[2], nested, profiled;
-    void (*touch)(const touch_shape *a, const touch_shape *b, touch_place *at);
-    void (*follow)(const touch_shape *a, const touch_shape *b, const touch_profile *profile, touch_place *at);
-    int32_t worn_places;
-    const touch_wear *wear;
-} touch_pair;
-static const touch_pair TOUCH_TABLE[TOUCH_PAIRS] = {
-    [TOUCH_SPHERE_PLANE] = {1, 1, 0, .touch = mb_touch_sphere_plane},
-    [TOUCH_CAPSULE_PLANE] = {2, 2, 0, {true, false}, .touch = mb_touch_capsule_plane},
-    [TOUCH_CYLINDER_PLANE] = {6, 2, 0, .touch = mb_touch_cylinder_plane},
-    [TOUCH_SPHERES] = {1, 1, 1, .touch = mb_touch_spheres},
-    [TOUCH_SPHERE_CAPSULE] = {1, 1, 2, {false, true}, .touch = mb_touch_sphere_capsule},
-    [TOUCH_SPHERE_CYLINDER] = {1, 1, 2, .touch = mb_touch_sphere_cylinder},
-    [TOUCH_CAPSULES] = {1, 2, 2, {true, true}, .touch = mb_touch_capsules},
-    [TOUCH_SPHERE_SOCKET] = {1, 1, 1, .nested = true, .touch = mb_touch_sphere_socket},
-    [TOUCH_SPHERE_BORE] = {1, 1, 2, .nested = true, .touch = mb_touch_sphere_bore, .worn_places = 1,
-                           .wear = &mb_wear_ball_bore},
-    [TOUCH_PIN_BORE] = {TOUCH_BORE_PLACES, 2, 2, .nested = true, .touch = mb_touch_pin_bore,
-                        .worn_places = TOUCH_WORN_PLACES, .wear = &mb_wear_pin_bore},
-    [TOUCH_SPHERE_HOLE] = {TOUCH_PROFILE_PLACES, 1, 0, .profiled = true, .follow = mb_touch_sphere_hole,
-                           .worn_places = 1, .wear = &mb_wear_outline},
-    [TOUCH_SPHERE_CAM] = {TOUCH_PROFILE_PLACES, 1, 0, .profiled = true, .follow = mb_touch_sphere_cam},
-    [TOUCH_CAM_PLANE] = {TOUCH_PROFILE_PLACES, 0, 0, .profiled = true, .follow = mb_touch_cam_plane},
-    [TOUCH_PIN_HOLE] = {1, 0, 0, .profiled = true, .worn_places = 1, .wear = &mb_wear_outline},
-};
-
-static int32_t touch_pair_number(const int32_t *force) { return force[MB_FORCE_LAW] >> TOUCH_PAIR_SHIFT & 15; }
-static const touch_pair *touch_pair_of(const int32_t *force) { return &TOUCH_TABLE[touch_pair_number(force)]; }
-static int32_t touch_law(const int32_t *force) { return force[MB_FORCE_LAW] & ((1 << TOUCH_PAIR_SHIFT) - 1); }
-static bool touch_swapped(const int32_t *force) { return (force[MB_FORCE_LAW] >> TOUCH_SWAP_SHIFT & 1) != 0; }
-static int32_t touch_points(const int32_t *force) { return force[MB_FORCE_LAW] >> TOUCH_COUNT_SHIFT; }
-static int32_t touch_law_numbers(const int32_t *force) {
-    return touch_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH ? TOUCH_LAW_SLOWEST + 1 : TOUCH_LAW_DAMPING + 1;
-}
-static bool touch_wears(const int32_t *force) { return force[MB_FORCE_TYPE] == MB_WORN; }
-static int32_t touch_places(const int32_t *force) {
-    return touch_wears(force) ? touch_pair_of(force)->worn_places : touch_pair_of(force)->places;
-}
-static const double *touch_law_of(const mb_view *m, const int32_t *force) {
-    const touch_pair *pair = touch_pair_of(force);
-    return m->p + force[MB_FORCE_P] + pair->first + pair->second;
-}
-
-int64_t mb_worn_memory(const int32_t *force) { return touch_wears(force) ? mb_worn_size(touch_points(force)) : 0; }
-
-static touch_worn touch_worn_of(const mb_view *m, const int32_t *force) {
-    const touch_pair *pair = touch_pair_of(force);
-    const int32_t sections = touch_points(force);
-    const double *data = touch_law_of(m, force) + touch_law_numbers(force);
-    return (touch_worn){.sections = sections,
-                        .hole = pair->profiled ? data : NULL,
-                        .pin = touch_pair_number(force) == TOUCH_PIN_HOLE ? data + sections : NULL,
-                        .numbers = data + (pair->profiled ? 2 * sections : 0),
-                        .memory = mb_wear_map(m, force)};
-}
-
-double mb_touch_play(const mb_view *m, const int32_t *force) {
-    const touch_pair *pair = touch_pair_of(force);
-    const double *p = m->p + force[MB_FORCE_P];
-    if (pair->nested) return p[pair->first] - p[0];
-    const bool outlines = touch_pair_number(force) == TOUCH_PIN_HOLE;
-    if (touch_pair_number(force) != TOUCH_SPHERE_HOLE && !outlines) return 0.0;
-    const double *r = touch_law_of(m, force) + touch_law_numbers(force);
-    double least = r[0];
-    for (int32_t k = 1; k < touch_points(force); k++) least = fmin(least, r[k]);
-    double most = outlines ? 0.0 : p[0];
-    for (int32_t k = 0; outlines && k < touch_points(force); k++) most = fmax(most, r[touch_points(force) + k]);
-    return least - most;
-}
-
-static bool touch_check(const bl_block *b, const int32_t *force, mb_tally *tally) {
-    if (force[MB_FORCE_LAW] < 0 || touch_pair_number(force) >= TOUCH_PAIRS || !mb_check_markers(b, force)) return false;
-    const touch_pair *pair = touch_pair_of(force);
-    const int32_t points = touch_points(force);
-    const int64_t number = tally->contacts, profile = pair->profiled ? 2 * (int64_t)points : 0;
-    tally->contacts += touch_places(force);
-    if (touch_wears(force)) {
-        if (!pair->wear || !mb_in_range(points, MB_WEAR_FEWEST, MB_WEAR_MOST + 1)) return false;
-    } else if ((!pair->touch && !pair->follow) || force[MB_FORCE_TYPE] != (pair->places > 1 ? MB_TOUCHES : MB_TOUCH)) {
-        return false;
-    } else if (pair->profiled ? !mb_in_range(points, TOUCH_PROFILE_FEWEST, TOUCH_PROFILE_MOST + 1) : points != 0) {
-        return false;
-    }
-    const int64_t numbers = pair->first + pair->second + touch_law_numbers(force) + profile;
-    return force[MB_FORCE_EXTRA] == number &&
-           mb_check_numbers(b, force, numbers + (touch_wears(force) ? MB_WEAR_PIN_NUMBERS : 0));
-}
-
-/* Its shapes: numbers and names as the user gave them. */
-static bool touch_sound_sizes(const mb_view *m, const int32_t *force, mb_fault *fault) {
-    static const char *const NAMES[2][2] = {{"first.radius", "first.length"}, {"second.radius", "second.length"}};
-    const touch_pair *pair = touch_pair_of(force);
-    const double *p = m->p + force[MB_FORCE_P];
-    const int swapped = touch_swapped(force);
-    for (int side = 0; side < 2; side++)
-        for (int32_t k = 0; k < (side ? pair->second : pair->first); k++) {
-            const double value = p[(side ? pair->first : 0) + k];
-            const int least = k == 0 || !pair->capsule[side] ? MB_ALLOWED_POSITIVE : MB_ALLOWED_NOT_NEGATIVE;
-            if (!mb_allow(fault, NAMES[side ^ swapped][k], value, least)) return false;
-        }
-    return !pair->nested || mb_allow_below(fault, NAMES[swapped][0], p[0], NAMES[1 ^ swapped][0], p[pair->first]);
-}
-
-static bool touch_sound_wear(const double *wear, mb_fault *fault) {
-    return mb_allow(fault, "wear_coefficient", wear[MB_WEAR_COEFFICIENT], MB_ALLOWED_NOT_NEGATIVE) &&
-           mb_allow(fault, "hardness", wear[MB_WEAR_HARDNESS], MB_ALLOWED_POSITIVE) &&
-           mb_allow(fault, "length", wear[MB_WEAR_LENGTH], MB_ALLOWED_POSITIVE) &&
-           mb_allow(fault, "pin_wear_coefficient", wear[MB_WEAR_PIN_COEFFICIENT], MB_ALLOWED_NOT_NEGATIVE) &&
-           mb_allow(fault, "pin_hardness", wear[MB_WEAR_PIN_HARDNESS], MB_ALLOWED_POSITIVE);
-}
-
-static bool touch_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
-    const touch_pair *pair = touch_pair_of(force);
-    const double *p = touch_law_of(m, force);
-    if (!touch_sound_sizes(m, force, fault)) return false;
-    if (!(mb_allow(fault, "friction", p[TOUCH_LAW_FRICTION], MB_ALLOWED_NOT_NEGATIVE) &&
-          mb_allow(fault, "slip_speed", p[TOUCH_LAW_SLIP_SPEED], MB_ALLOWED_POSITIVE) &&
-          mb_allow(fault, "stiffness", p[TOUCH_LAW_STIFFNESS], MB_ALLOWED_POSITIVE) &&
-          mb_allow(fault, "exponent", p[TOUCH_LAW_EXPONENT], MB_ALLOWED_FROM_ONE)))
-        return false;
-    for (int32_t k = 0; pair->profiled && k < 2 * touch_points(force); k++)
-        if (!mb_allow(fault, "profile", p[touch_law_numbers(force) + k],
-                      k < touch_points(force) || !pair->follow ? MB_ALLOWED_POSITIVE : MB_ALLOWED_FINITE))
-            return false;
-    if (touch_wears(force) && !touch_sound_wear(touch_worn_of(m, force).numbers, fault)) return false;
-    if (touch_law(force) == MB_CONTACT_HUNT_CROSSLEY)
-        return mb_allow(fault, "damping", p[TOUCH_LAW_DAMPING], MB_ALLOWED_NOT_NEGATIVE);
-    return mb_allow(fault, "restitution", p[TOUCH_LAW_RESTITUTION], MB_ALLOWED_FRACTION) &&
-           mb_allow(fault, "slowest_impact", p[TOUCH_LAW_SLOWEST], MB_ALLOWED_POSITIVE);
-}
-
-/* The markers of the first and the second shape of the pair. */
-static int32_t touch_first(const int32_t *force) { return force[touch_swapped(force) ? MB_FORCE_J : MB_FORCE_I]; }
-static int32_t touch_second(const int32_t *force) { return force[touch_swapped(force) ? MB_FORCE_I : MB_FORCE_J]; }
 
 /* A place with its forces: N along n and T, both on the first shape; `slip` is the speed of the surfaces along each other. A place that is
    `absent` cannot touch: it pushes nothing even while its mode is kept, and nothing approaches it. */
 typedef struct {
     touch_place at;
-    bool absent;
+    bool absent, touches;
     double approach, N, T[3], slip[3], speed;
 } touch_contact;
 typedef struct {
@@ -218,24 +20,6 @@ typedef struct {
     touch_give give[TOUCH_WORN_PLACES]; /* of shapes that wear */
     int32_t count, deepest;
 } touch_state;
-
-static void touch_see_shape(const mb_view *m, int32_t marker, double t, const double *size, touch_shape *shape,
-                            double *V) {
-    mb_marker_motion(m, marker, t, shape->P, V, NULL);
-    mb_marker_axes(m, marker, shape->R);
-    shape->size = size;
-}
-
-/* The velocity at P of a shape whose marker moves by V. */
-static void touch_velocity(const mb_view *m, int32_t marker, const touch_shape *shape, const double *V, const double *P,
-                           double *found) {
-    const int32_t link = mb_link_of(m, marker);
-    double arm[3];
-    mb_copy(V, found);
-    if (link < 0) return;
-    mb_sub(P, shape->P, arm);
-    mb_add_cross(m->link[link].w, arm, found);
-}
 
 /* The rate of -gap of a place of shapes that wear, from the approach along n. */
 static double touch_yield(const mb_view *m, const int32_t *force, const touch_give *give, double approach) {
@@ -247,22 +31,16 @@ static double touch_yield(const mb_view *m, const int32_t *force, const touch_gi
 
 /* All but forces. */
 static void touch_see(const mb_view *m, const int32_t *force, double t, touch_state *s) {
-    const touch_pair *pair = touch_pair_of(force);
     const double *p = m->p + force[MB_FORCE_P];
-    touch_shape a, b;
+    touch_scene scene;
     touch_place places[TOUCH_MOST];
-    double V_a[3], V_b[3];
-    touch_see_shape(m, touch_first(force), t, p, &a, V_a);
-    touch_see_shape(m, touch_second(force), t, p + pair->first, &b, V_b);
+    const touch_shape *a = &scene.shape[0], *b = &scene.shape[1];
+    mb_touch_scene(m, force, t, &scene);
     if (touch_wears(force)) {
-        const touch_worn worn = touch_worn_of(m, force);
-        pair->wear->see(&worn, &a, &b, places, s->give);
-    } else if (pair->profiled) {
-        const double *data = touch_law_of(m, force) + touch_law_numbers(force);
-        const touch_profile profile = {data, data + touch_points(force), touch_points(force)};
-        pair->follow(&a, &b, &profile, places);
+        const touch_worn worn = mb_touch_worn(m, force);
+        touch_pair_of(force)->wear->see(&worn, a, b, places, s->give);
     } else {
-        pair->touch(&a, &b, places);
+        mb_touch_places(force, &scene, places);
     }
     s->count = touch_places(force);
     s->deepest = 0;
@@ -270,8 +48,8 @@ static void touch_see(const mb_view *m, const int32_t *force, double t, touch_st
         touch_contact *c = &s->place[k];
         double of_b[3];
         c->at = places[k];
-        touch_velocity(m, touch_first(force), &a, V_a, c->at.P, c->slip);
-        touch_velocity(m, touch_second(force), &b, V_b, c->at.P, of_b);
+        mb_touch_velocity(m, touch_first(force), a, scene.V[0], c->at.P, c->slip);
+        mb_touch_velocity(m, touch_second(force), b, scene.V[1], c->at.P, of_b);
         mb_axpy(-1.0, of_b, c->slip);
         c->approach = -mb_dot(c->at.n, c->slip);
         mb_axpy(c->approach, c->at.n, c->slip);
@@ -281,14 +59,15 @@ static void touch_see(const mb_view *m, const int32_t *force, double t, touch_st
         if (c->at.gap < s->place[s->deepest].at.gap) s->deepest = k;
     }
     double off[3];
-    mb_sub(a.P, b.P, off);
-    const double size = pair->profiled ? touch_law_of(m, force)[touch_law_numbers(force)] : p[0];
+    mb_sub(a->P, b->P, off);
+    const double size = touch_pair_of(force)->profiled ? scene.profile.r[0] : p[0];
     const double apart = size + sqrt(mb_dot(off, off)); /* shown where nothing can touch */
     for (int32_t k = 0; k < s->count; k++) {
         const int32_t twin = k + s->place[k].at.twin;
         const double mean = 0.5 * (s->place[k].approach + s->place[twin].approach);
         s->place[k].approach = s->place[twin].approach = mean;
         s->place[k].absent = isinf(s->place[k].at.gap);
+        s->place[k].touches = !touch_is_rigid(force) && s->place[k].at.gap <= 0.0;
         if (s->place[k].absent) s->place[k].at.gap = apart, s->place[k].approach = 0.0;
     }
 }
@@ -304,8 +83,24 @@ static double touch_power_of(double depth, double exponent) {
     return exponent == 1.5 ? least * sqrt(least) : pow(least, exponent);
 }
 
+/* The forces of rigid contacts, where accelerations are known; shapes touch where their mode says so. */
+static void touch_take_rigid(const mb_view *m, const int32_t *force, touch_state *s) {
+    for (int32_t k = 0; k < s->count && m->solved; k++) {
+        touch_contact *c = &s->place[k];
+        const mb_rigid *r = m->rigid + force[MB_FORCE_EXTRA] + k;
+        c->touches = r->mode != MB_FLIES && r->absent == 0.0;
+        if (!c->touches) continue;
+        c->N = r->N;
+        for (int t = 0; t < 2; t++) mb_axpy(-r->friction[t], r->tangent[t], c->T);
+    }
+}
+
 static void touch_press(const mb_view *m, const int32_t *force, touch_state *s) {
-    const double *p = touch_law_of(m, force);
+    if (touch_is_rigid(force)) {
+        touch_take_rigid(m, force, s);
+        return;
+    }
+    const double *p = mb_touch_law(m, force);
     const bl_modes all = mb_element_modes(m, force);
     for (int32_t k = 0; k < s->count; k++) {
         touch_contact *c = &s->place[k];
@@ -362,7 +157,7 @@ static void touch_load(mb_view *m, const int32_t *force, double t, const double 
 
 static double touch_energy(const mb_view *m, const int32_t *force, double t, const double *q) {
     (void)q;
-    const double *p = touch_law_of(m, force);
+    const double *p = mb_touch_law(m, force);
     double energy = 0.0;
     touch_state s;
     touch_see(m, force, t, &s);
@@ -375,8 +170,10 @@ static double touch_energy(const mb_view *m, const int32_t *force, double t, con
 }
 
 static double touch_state_loss(const mb_view *m, const int32_t *force, const touch_state *s) {
-    const double *p = touch_law_of(m, force);
+    const double *p = mb_touch_law(m, force);
     double loss = 0.0;
+    for (int32_t k = 0; k < s->count && touch_is_rigid(force); k++) loss -= mb_dot(s->place[k].T, s->place[k].slip);
+    if (touch_is_rigid(force)) return loss;
     for (int32_t k = 0; k < s->count; k++) {
         const touch_contact *c = &s->place[k];
         if (c->at.gap >= 0.0) continue;
@@ -405,20 +202,17 @@ static bool touch_any(const bl_modes *modes, const touch_state *s, int32_t count
 }
 
 static void touch_keep_wear(const mb_view *m, const int32_t *force, double t, touch_state *s) {
-    const touch_pair *pair = touch_pair_of(force);
-    const double *p = m->p + force[MB_FORCE_P];
-    const touch_worn worn = touch_worn_of(m, force);
-    touch_shape a, b;
-    double rate[TOUCH_WORN_PLACES], V[3];
+    const touch_worn worn = mb_touch_worn(m, force);
+    touch_scene scene;
+    double rate[TOUCH_WORN_PLACES];
     touch_press(m, force, s);
-    touch_see_shape(m, touch_first(force), t, p, &a, V);
-    touch_see_shape(m, touch_second(force), t, p + pair->first, &b, V);
+    mb_touch_scene(m, force, t, &scene);
     for (int32_t k = 0; k < s->count; k++) rate[k] = s->place[k].N * s->place[k].speed;
-    mb_worn_keep(&worn, pair->wear, &a, &b, t, rate, s->count);
+    mb_worn_keep(&worn, touch_pair_of(force)->wear, &scene.shape[0], &scene.shape[1], t, rate, s->count);
 }
 
 static void touch_start(const mb_view *m, const int32_t *force, double t) {
-    const touch_worn worn = touch_worn_of(m, force);
+    const touch_worn worn = mb_touch_worn(m, force);
     mb_worn_start(&worn, t);
 }
 
@@ -428,7 +222,7 @@ static void touch_keep(mb_view *m, const int32_t *force, double t) {
     const bool begins = touch_law(force) == MB_CONTACT_LANKARANI_NIKRAVESH, wears = touch_wears(force);
     if (begins || wears || !modes.mode) touch_see(m, force, t, &s);
     mb_count_contact(m->contacts + force[MB_FORCE_EXTRA] * MB_CONTACT_MEMORY,
-                     touch_any(&modes, &s, touch_pair_of(force)->places), t);
+                     touch_any(&modes, &s, touch_places(force)), t);
     if (!begins && !wears) return;
     for (int32_t k = 0; k < s.count; k++) {
         double *began = touch_began(m, force, k);
@@ -438,7 +232,8 @@ static void touch_keep(mb_view *m, const int32_t *force, double t) {
 }
 
 static int32_t touch_width(const int32_t *force, int32_t what) {
-    if (!mb_in_range(what, 0, TOUCH_SHOWN_COUNT) || (what >= TOUCH_SHOWN_WEAR && !touch_wears(force))) return -1;
+    const bool wears = what >= TOUCH_SHOWN_WEAR && what <= TOUCH_SHOWN_PIN_WORN_VOLUME;
+    if (!mb_in_range(what, 0, TOUCH_SHOWN_COUNT) || (wears && !touch_wears(force))) return -1;
     switch (what) {
         case TOUCH_SHOWN_FORCE:
         case TOUCH_SHOWN_TORQUE:
@@ -451,6 +246,10 @@ static int32_t touch_width(const int32_t *force, int32_t what) {
         case TOUCH_SHOWN_SLIPS: return touch_places(force);
         case TOUCH_SHOWN_WEAR:
         case TOUCH_SHOWN_PIN_WEAR: return touch_points(force);
+        case TOUCH_SHOWN_IMPACTS:
+        case TOUCH_SHOWN_IMPULSE:
+        case TOUCH_SHOWN_SLIDING:
+        case TOUCH_SHOWN_SLIDING_WORK: return touch_is_rigid(force) ? 1 : -1;
         default: return 1;
     }
 }
@@ -502,7 +301,7 @@ static void touch_sums(const mb_view *m, const int32_t *force, double t, const t
 
 static void touch_show_wear(const mb_view *m, const int32_t *force, int32_t what, double *y) {
     const double *p = m->p + force[MB_FORCE_P];
-    const touch_worn worn = touch_worn_of(m, force);
+    const touch_worn worn = mb_touch_worn(m, force);
     const bool pin = what == TOUCH_SHOWN_PIN_WEAR || what == TOUCH_SHOWN_PIN_WORN_VOLUME;
     if (what == TOUCH_SHOWN_WEAR || what == TOUCH_SHOWN_PIN_WEAR) mb_worn_show(&worn, pin, y);
     else *y = mb_worn_sum(&worn, pin, p[pin ? 0 : touch_pair_of(force)->first]);
@@ -513,7 +312,7 @@ static int touch_show(mb_view *m, const int32_t *force, double t, const double *
     (void)q, (void)v;
     touch_state s;
     double F[3], N[3], T[3], normal = 0.0;
-    if (what >= TOUCH_SHOWN_WEAR) {
+    if (what >= TOUCH_SHOWN_WEAR && what <= TOUCH_SHOWN_PIN_WORN_VOLUME) {
         touch_show_wear(m, force, what, y);
         return BL_OK;
     }
@@ -524,7 +323,11 @@ static int touch_show(mb_view *m, const int32_t *force, double t, const double *
     for (int32_t k = 0; k < s.count; k++) normal += s.place[k].N;
     switch (what) {
         case TOUCH_SHOWN_GAP: *y = deepest->at.gap; break;
-        case TOUCH_SHOWN_TOUCHES: *y = deepest->at.gap <= 0.0; break;
+        case TOUCH_SHOWN_TOUCHES:
+            *y = 0.0;
+            for (int32_t k = 0; k < s.count; k++)
+                if (s.place[k].touches) *y = 1.0;
+            break;
         case TOUCH_SHOWN_FORCE: mb_copy(F, y); break;
         case TOUCH_SHOWN_TORQUE: mb_copy(N, y); break;
         case TOUCH_SHOWN_NORMAL: *y = normal; break;
@@ -549,16 +352,64 @@ static int touch_show(mb_view *m, const int32_t *force, double t, const double *
             for (int32_t k = 0; k < s.count; k++) y[k] = s.place[k].absent ? 0.0 : s.place[k].speed;
             break;
         case TOUCH_SHOWN_TILT: *y = touch_tilt(m, force); break;
+        case TOUCH_SHOWN_IMPACTS:
+        case TOUCH_SHOWN_IMPULSE:
+        case TOUCH_SHOWN_SLIDING:
+        case TOUCH_SHOWN_SLIDING_WORK:
+            *y = 0.0;
+            for (int32_t k = 0; k < s.count; k++)
+                *y += m->contacts[(force[MB_FORCE_EXTRA] + k) * MB_CONTACT_MEMORY + MB_CONTACT_IMPACTS + what -
+                                  TOUCH_SHOWN_IMPACTS];
+            break;
         default:
             for (int32_t k = 0; k < s.count; k++) y[k] = what == TOUCH_SHOWN_GAPS ? s.place[k].at.gap : s.place[k].N;
     }
     return BL_OK;
 }
 
+double mb_touch_gap(const mb_view *m, const int32_t *force, double t) {
+    touch_state s;
+    touch_see(m, force, t, &s);
+    return s.place[s.deepest].at.gap;
+}
+
+/* Rigid contacts: their forces are those of rows. The normal one does no work. */
+static void touch_rigid_load(mb_view *m, const int32_t *force, double t, const double *q, const double *v,
+                             double *joint_force) {
+    (void)m, (void)force, (void)t, (void)q, (void)v, (void)joint_force;
+}
+
+static double touch_rigid_power(mb_view *m, const int32_t *force, double t, const double *q, const double *v) {
+    return -touch_loss(m, force, t, q, v);
+}
+
+static bool touch_needs_solution(const int32_t *force, int32_t what) {
+    (void)force;
+    switch (what) {
+        case MB_SHOWN_POWER:
+        case TOUCH_SHOWN_TOUCHES:
+        case TOUCH_SHOWN_FORCE:
+        case TOUCH_SHOWN_TORQUE:
+        case TOUCH_SHOWN_NORMAL:
+        case TOUCH_SHOWN_FRICTION:
+        case TOUCH_SHOWN_LOSS:
+        case TOUCH_SHOWN_NORMALS: return true;
+        default: return false;
+    }
+}
+
+const mb_element mb_element_touch_rigid = {.check = mb_touch_check,
+                                           .sound = mb_touch_sound,
+                                           .load = touch_rigid_load,
+                                           .loss = touch_loss,
+                                           .power = touch_rigid_power,
+                                           .width = touch_width,
+                                           .show = touch_show,
+                                           .needs_solution = touch_needs_solution};
 const mb_element mb_element_touch = {.energy_kind = MB_ENERGY_CONTACT,
                                      .crossing_count = TOUCH_PLACE_MODES,
-                                     .check = touch_check,
-                                     .sound = touch_sound,
+                                     .check = mb_touch_check,
+                                     .sound = mb_touch_sound,
                                      .keep = touch_keep,
                                      .load = touch_load,
                                      .energy = touch_energy,
@@ -567,8 +418,8 @@ const mb_element mb_element_touch = {.energy_kind = MB_ENERGY_CONTACT,
                                      .show = touch_show};
 const mb_element mb_element_touches = {.energy_kind = MB_ENERGY_CONTACT,
                                        .crossing_count = TOUCH_PLACE_MODES * TOUCH_MOST,
-                                       .check = touch_check,
-                                       .sound = touch_sound,
+                                       .check = mb_touch_check,
+                                       .sound = mb_touch_sound,
                                        .keep = touch_keep,
                                        .load = touch_load,
                                        .energy = touch_energy,
@@ -577,8 +428,8 @@ const mb_element mb_element_touches = {.energy_kind = MB_ENERGY_CONTACT,
                                        .show = touch_show};
 const mb_element mb_element_worn = {.energy_kind = MB_ENERGY_CONTACT,
                                     .crossing_count = TOUCH_PLACE_MODES * TOUCH_MOST,
-                                    .check = touch_check,
-                                    .sound = touch_sound,
+                                    .check = mb_touch_check,
+                                    .sound = mb_touch_sound,
                                     .start = touch_start,
                                     .keep = touch_keep,
                                     .load = touch_load,

@@ -6,6 +6,7 @@
  *   distance  Φ = |d| - L
  *   driver    Φ = q - f(t)                       a joint coordinate that follows a law, measured between markers
  *   touch, slip                                  of a rigid contact: rigid_contact.c
+ *   normal, tangent                              of rigid shapes: elements/contact/shape_rows.c
  *   rows of joint coordinates                    elements/driver.c, elements/coupling.c
  *
  * The first four are the base constraints of Vita's thesis (eqs. 1.12, 1.13, 1.29, 1.32), the distance taken as a length instead of
@@ -130,6 +131,8 @@ void mb_rows_position(mb_view *m, double t, const double *q) {
                     break;
                 case MB_ROW_TOUCH:
                 case MB_ROW_SLIP: mb_rigid_place(m, k, d); break;
+                case MB_ROW_NORMAL:
+                case MB_ROW_TANGENT: mb_shape_row_place(m, k, t, c->P_i, c->P_j); break;
                 default: {
                     const double distance = sqrt(mb_dot(d, d)), inverse = distance > 1e-12 ? 1.0 / distance : 0.0;
                     m->phi[k] = distance - m->p[row[MB_ROW_VALUE]];
@@ -201,6 +204,8 @@ void mb_rows_velocity(mb_view *m, double t, const double *v) {
                 }
                 case MB_ROW_TOUCH:
                 case MB_ROW_SLIP: mb_rigid_rate(m, k, d, dd, ddd); break;
+                case MB_ROW_NORMAL:
+                case MB_ROW_TANGENT: mb_shape_row_rate(m, k, t); break;
                 default: {
                     const double length = sqrt(mb_dot(d, d)), inverse = length > 1e-12 ? 1.0 / length : 0.0;
                     const double along = mb_dot(d, dd) * inverse;

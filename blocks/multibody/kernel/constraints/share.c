@@ -28,7 +28,7 @@ static const int32_t *cut_of(const mb_view *m, const int32_t *joint) {
 }
 static int32_t row_type(const mb_view *m, int32_t row) { return m->rows[row * MB_ROW_FIELDS + MB_ROW_TYPE]; }
 /* Those of rigid contacts are the last. */
-static int32_t shared_rows(const mb_view *m) { return m->row_count - 2 * m->rigid_count; }
+static int32_t shared_rows(const mb_view *m) { return m->row_count - mb_rigid_rows(m); }
 
 bool mb_joint_check(const bl_block *b, const int32_t *joint) {
     const int32_t *head = b->i;

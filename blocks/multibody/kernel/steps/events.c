@@ -19,6 +19,7 @@ enum {
     EVENT_SEARCH = 60, /* steps tried for one event */
     EVENT_SAMPLES = 16, /* of a gap's cubic */
     EVENT_HALVINGS = 10,
+    EVENT_STALLS = 40, /* steps that are short, without an impact, before friction is left out */
     /* Beside the statuses of blocks: friction has no solution within the step, or its end cannot be closed. */
     EVENT_JAMMED = 100,
     EVENT_OPEN,
@@ -26,6 +27,10 @@ enum {
 
 /* Changes of force and slip are located to this fraction of a step. */
 static const double EVENT_WIDTH = 1e-10;
+/* A short step, as a part of an internal one. */
+static const double EVENT_STALL = 1e-3;
+/* A force that falls below zero by this part of what it was has not crossed it, but jumped. */
+static const double EVENT_JUMP = 1e-3;
 /* Modes of laws and elements are located to this fraction of a step. */
 static const double EVENT_MODE_WIDTH = 1e-12;
 /* A gap is located by its size, but not to less than this. */
@@ -35,6 +40,10 @@ static const double EVENT_GAP_WIDTH = 1e-13;
 static mb_event_functions evaluate_event(const mb_rigid *r, double rounding) {
     mb_event_functions at = {.gap = r->gap, .closing = r->closing, .N = INFINITY, .spare = INFINITY};
     if (r->mode == MB_FLIES) return at;
+    if (r->absent != 0.0) { /* there is no place any more, as behind the end of a bore */
+        at.N = at.spare = -1.0;
+        return at;
+    }
     at.N = r->N + rounding;
     if (r->mode == MB_STICKS) at.spare = r->spare + rounding;
     return at;
@@ -59,13 +68,16 @@ static void evaluate_events(mb_view *m, int where) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         r->at[where] = evaluate_event(r, rounding);
-        if (mb_has_sliding_friction(m, mb_rigid_row(m, n))) r->at[where].spare = r->mode * r->slip + r->speed_rounding;
+        if (r->absent == 0.0 && mb_has_sliding_friction(m, mb_rigid_row(m, n)))
+            r->at[where].spare = r->mode * r->slip + r->speed_rounding;
     }
 }
 
-/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. */
+/* A gap is closed for good only if the pin is well inside the wall or still goes there: it may leave the wall from just inside. A place that
+   appeared within the other shape, where an edge passes an edge, may leave it from there. */
 static bool contact_fits(const mb_rigid *r, const mb_event_functions *at) {
-    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= -r->tolerance && at->closing <= 0.0);
+    const double within = fmin(-r->tolerance, r->at[MB_AT_START].gap);
+    if (at->N == INFINITY) return at->gap >= 0.0 || (at->gap >= within && at->closing <= 0.0);
     return at->N >= 0.0 && at->spare >= 0.0;
 }
 
@@ -86,8 +98,8 @@ static void add_sliding(mb_view *m, double weight) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = contact_number(m, n);
         if (r->mode == MB_FLIES || r->mode == MB_STICKS) continue;
-        r->slid += weight * fabs(r->slip);
-        r->worked += weight * r->N * fabs(r->slip);
+        r->slid += weight * r->speed;
+        r->worked += weight * r->N * r->speed;
     }
 }
 
@@ -228,6 +240,16 @@ static void copy_events(mb_view *m, int from, int to) {
     memcpy(crossings_at(m, to), crossings_at(m, from), (size_t)m->located.count * sizeof(double));
 }
 
+/* Whether the force of a contact jumps there: where its place vanishes, or a wall ends in an edge. */
+static bool force_jumps(const mb_view *m) {
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const mb_rigid *r = contact_number(m, n);
+        const mb_event_functions *from = &r->at[MB_AT_FROM], *to = &r->at[MB_AT_END];
+        if (r->mode != MB_FLIES && (r->absent != 0.0 || to->N < -EVENT_JUMP * fabs(from->N))) return true;
+    }
+    return false;
+}
+
 /* Shortens a step that ended with a contact that does not fit. Leaves the step that ends at the event, and its size in *size. */
 static int locate(bl_block *b, mb_view *m, double t, double *size) {
     bl_bracket r = bl_bracket_open(0.0, *size, EVENT_WIDTH * m->whole);
@@ -247,6 +269,16 @@ static int locate(bl_block *b, mb_view *m, double t, double *size) {
             *size = r.a;
             return BL_OK;
         }
+    }
+    if (r.a > 0.0 && !at_end) {
+        const int status = try_step(b, m, t, r.b);
+        if (status != BL_OK) return status;
+        at_end = true;
+    }
+    if (r.a > 0.0 && force_jumps(m)) { /* no part of the step has the force beyond, a very short one follows */
+        m->event_rest = r.b - r.a;
+        *size = r.a;
+        return try_step(b, m, t, r.a);
     }
     *size = r.b;
     return at_end ? BL_OK : try_step(b, m, t, r.b);
@@ -288,10 +320,11 @@ static void keep_slope(mb_view *m) {
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
-        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : fabs(r->slip);
+        r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : r->speed;
         r->worked_start = r->slid_start * r->N;
     }
     evaluate_events(m, MB_AT_FROM);
+    copy_events(m, MB_AT_FROM, MB_AT_START);
 }
 
 /* Contact modes at the start of a step, those of laws and elements, and its first stage. */
@@ -337,20 +370,41 @@ static int32_t contact_event(const mb_rigid *r, bool rough) {
 static void note_contacts(const bl_block *b, const mb_view *m, double t) {
     for (int32_t n = 0; n < m->rigid_count; n++) {
         const int32_t *row = m->rows + mb_rigid_row(m, n) * MB_ROW_FIELDS;
-        const int32_t kind = contact_event(contact_number(m, n), m->p[row[MB_ROW_VALUE] + MB_PLAY_FRICTION] > 0.0);
+        const bool rough = mb_rigid_law(m, mb_rigid_row(m, n))[MB_RIGID_FRICTION] > 0.0;
+        const int32_t kind = contact_event(contact_number(m, n), rough);
         if (kind >= 0) bl_note_event(b, t, MB_EVENT_KINDS * row[MB_ROW_A] + kind);
     }
+}
+
+/* Whether a contact was hit where the step began. */
+static bool any_hit(const mb_view *m) {
+    for (int32_t n = 0; n < m->rigid_count; n++)
+        if (contact_number(m, n)->hits > 0.0) return true;
+    return false;
+}
+
+/* Where several places jam a body, slip in space may begin and end again without end, as if it had no direction to go to: after as many such short
+   steps friction is left out for the rest of the step, which is counted as one without a solution. */
+static void end_stalling(mb_view *m, double size, double h, int *stalls) {
+    if (any_hit(m) || size > EVENT_STALL * h) return;
+    if (++*stalls >= EVENT_STALLS && m->rigid_count > m->rigid_flat) m->friction_left = true;
 }
 
 /* One internal step of size h, which may be a fraction of a whole one. */
 int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
     double done = 0.0;
+    int stalls = 0;
+    m->event_rest = 0.0;
+    m->friction_left = false;
     for (int event = 0; event < EVENT_LIMIT; event++) {
         double size;
         int status = begin_step(b, m, t + done);
         if (status == BL_OK) note_contacts(b, m, t + done);
-        if (status == BL_OK) status = longest_step(b, m, t + done, h - done, &size);
+        const double rest = m->event_rest > 0.0 ? fmin(m->event_rest, h - done) : h - done;
+        m->event_rest = 0.0;
+        if (status == BL_OK) status = longest_step(b, m, t + done, rest, &size);
         if (status != BL_OK) return status;
+        end_stalling(m, size, h, &stalls);
         const bool last = size >= h - done;
         done = last ? h : done + size;
         mb_note_step(m, t + done, size, m->internal_state);
@@ -361,6 +415,7 @@ int mb_rigid_advance(bl_block *b, mb_view *m, double t, double h) {
         }
         if (m->located.count > 0 && !modes_fit(m, MB_AT_END) && --m->located.left == 0) mb_stop_locating(b, m);
         if (last) {
+            m->friction_left = false;
             mb_rigid_store(m);
             return BL_OK;
         }

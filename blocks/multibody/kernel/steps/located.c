@@ -25,8 +25,7 @@ static const double LOCATED_SHORTEST = 1e-9; /* of a step: one that is not finit
 /* Conditions on time alone are instants, at which steps are divided anyway. */
 static bool has_state_events(const mb_view *m) {
     if (m->stick.count > 0 || mb_has_element(m, MB_END_STOP)) return true;
-    if (mb_has_element(m, MB_TOUCH) || mb_has_element(m, MB_TOUCHES) || mb_has_element(m, MB_WORN)) return true;
-    if (mb_has_element(m, MB_CONTACT) && m->rigid_count < m->head[MB_CONTACTS]) return true;
+    if (m->rigid_count < m->head[MB_CONTACTS]) return true;
     for (int32_t n = 0; n < m->head[MB_LAWS]; n++) {
         const int32_t *law = m->laws + n * MB_LAW_FIELDS;
         int32_t all = 0;

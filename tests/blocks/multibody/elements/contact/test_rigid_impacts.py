@@ -165,7 +165,7 @@ def test_impulses_of_any_body_follow_its_mobility() -> None:
             part = (friction * (1 + e_n) * plain[2]
                     / (np.hypot(*stick[:2]) - friction * (stick - plain)[2]))  # fmt: skip
         wanted = (1 + e_n) * plain + part * (stick - plain)
-        np.testing.assert_allclose(given, wanted, atol=1e-6 * np.linalg.norm(wanted))
+        np.testing.assert_allclose(given, wanted, atol=1e-6 * float(np.linalg.norm(wanted)))
 
 
 # -- several contacts at once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
 from biella import _contract as contract
 from biella.blocks.multibody import (
+    Body,
     Bore,
     CamProfile,
     Cylinder,
@@ -214,7 +215,7 @@ def test_forces_are_what_bodies_are_accelerated_by(pair: str) -> None:
     outer = np.zeros(3)
     if pair not in INSIDE:  # else they part again
         outer[0 if pair == "roller on cam" else 2] = -20.0
-        s.force("press", s["a"].marker("here"), tuple(outer))
+        s.force("press", cast(Body, s["a"]).marker("here"), tuple(outer))
     t, velocity, force, impacts, touches = run(s, 0.14, names, step=2e-5)
     calm = (touches[:-2] * touches[1:-1] * touches[2:] > 0) & (impacts[2:] == impacts[:-2])
     # Neither at a jump of the force, where a wall ends, or slip ends.
@@ -290,7 +291,7 @@ def test_what_rattles_does_not_escape(pair: str) -> None:
     """Shaken for half a second by a load that turns around, with rebounds and friction."""
     law = RigidContact(restitution=0.7, tangential_restitution=0.1, friction=0.1)
     s = system_of(pair, law, velocity=(0.3, -0.2, 0.0), angular_velocity=(0.4, 0.3, 2.0))
-    shape = s["body"].marker("off", (0.0, 0.01, 0.005))
+    shape = cast(Body, s["body"]).marker("off", (0.0, 0.01, 0.005))
     s.force("shake", shape, ("80*sin(60*t)", "80*cos(83*t)", "0"))
     names = ["touch.gap", "touch.impacts", "touch.normal_force", "touch.contact"]
     _, gap, impacts, normal, touches = run(s, 0.5, names, step=5e-4)
@@ -306,7 +307,7 @@ def test_what_rattles_does_not_escape(pair: str) -> None:
 def rattling() -> System:
     law = RigidContact(restitution=0.6, tangential_restitution=0.2, friction=0.2)
     s = system_of("short pin", law, velocity=(0.3, -0.2, 0.02), angular_velocity=(0.4, 0.3, 2.0))
-    s.force("shake", s["body"].marker("off", (0.0, 0.01, 0.005)), (20.0, -60.0, 0.0))
+    s.force("shake", cast(Body, s["body"]).marker("off", (0.0, 0.01, 0.005)), (20.0, -60.0, 0.0))
     return s
 
 
@@ -359,7 +360,7 @@ def test_statistics_of_a_ball_in_a_bore() -> None:
     """Impacts between samples are counted, and their impulses."""
     law = RigidContact(restitution=0.5, friction=0.1)
     s = system_of("sphere-bore", law, velocity=(0.6, 0.2, 0.0))
-    s.force("down", s["body"].marker("middle"), (0.0, -20.0, 0.0))
+    s.force("down", cast(Body, s["body"]).marker("middle"), (0.0, -20.0, 0.0))
     names = [f"touch.{n}" for n in ("contact", "normal_force", "angle", "angle_on_pin", "slip",
              "impacts", "impulse", "sliding", "sliding_work")]  # fmt: skip
     d = Diagram("d", step=1e-3)

@@ -23,9 +23,9 @@ from .elements.clearance._clearance import (
     HuntCrossley,
     LankaraniNikravesh,
     RigidContact,
-    Wear,
     hertz_stiffness,
 )
+from .elements.clearance._wear import Wear
 from .elements.contact._cam_design import CamDesign, cam_for_face, cam_for_roller
 from .elements.contact._contact import ShapeContact
 from .elements.contact._shapes import (

@@ -116,7 +116,8 @@ def test_forces_and_torques_are_slopes_of_the_energy(kind: str) -> None:
     phi = angles(90)
     lobed, oval = 0.0485 + 1e-3 * np.cos(3 * phi), 0.05 + 1e-3 * np.cos(2 * phi)
     shapes = BORES.get(kind) or (lambda m: PinProfile(m, lobed), lambda m: HoleProfile(m, oval))
-    s = held(*shapes, Wear(coefficient=0.0, hardness=1.0, length=1.0, sections=90))
+    inner, outer = shapes
+    s = held(inner, outer, Wear(coefficient=0.0, hardness=1.0, length=1.0, sections=90))
     random = np.random.default_rng(7)
     touched = 0
     with viewer(s) as view:

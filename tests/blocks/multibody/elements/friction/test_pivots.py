@@ -23,8 +23,8 @@ TURN = np.array([
     [-0.8, 0.6, 0.0],
     [0.48, 0.64, 0.6],
 ])  # fmt: skip
-FIRST = {"coefficient": 0.12, "diameter": 0.03, "length": 0.06}
-SECOND = {"coefficient": 0.2, "diameter": 0.02, "length": 0.05}
+FIRST: dict[str, Any] = {"coefficient": 0.12, "diameter": 0.03, "length": 0.06}
+SECOND: dict[str, Any] = {"coefficient": 0.2, "diameter": 0.02, "length": 0.05}
 SEEN = [
     "main.acceleration", "main.torque", "arm.angular_acceleration", "rub0.torque", "rub0.load",
     "rub0.power_loss", "rub1.torque", "rub1.load", "rub1.power_loss", "power_loss",
@@ -40,7 +40,7 @@ def arm(
     cut: bool = False,
     turn: Any = None,
     reverse: bool = False,
-) -> System:
+) -> Any:
     """A heavy arm at a universal joint on a shaft; `split`: two revolutes and a cross.
 
     `efforts`: a motor, a spring and a damper on the coordinates of the joint. `cut`: the joint
@@ -138,7 +138,7 @@ def test_each_pivot_has_the_load_of_its_own_axis():
     assert loads[1] == pytest.approx(np.hypot(3, 12) + 2 * moment / 0.2, rel=1e-8)
 
 
-SMOOTH = {"smoothing_speed": 0.01}
+SMOOTH: dict[str, Any] = {"smoothing_speed": 0.01}
 
 
 @pytest.mark.parametrize("options", [
@@ -166,7 +166,7 @@ def test_a_run_is_that_of_two_revolutes(options):
 
 def test_pivots_stick_as_revolutes_do():
     """Both slide, stop, stick and break away under a torque that grows."""
-    grip = {**FIRST, "static": 0.3}, {**SECOND, "static": 0.4}
+    grip: tuple[dict[str, Any], ...] = {**FIRST, "static": 0.3}, {**SECOND, "static": 0.4}
     made = []
     for split in (False, True):
         s = System("grip", (0, 0, -9.80665))

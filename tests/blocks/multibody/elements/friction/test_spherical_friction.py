@@ -201,11 +201,11 @@ def four_bar_in_space(cut):
     p = (a.marker("p", (0.1, 0, 0), motion={"x": "0*t"} if cut else None),
          b.marker("p", (0.0, -0.3, -0.15)))  # fmt: skip
     first = s.spherical("first", *p)
-    s.universal("second", b, c, at=(0.2, 0.6, 0.3), axis=[(1, 0, 0), (0, 0, 1)])
+    second = s.universal("second", b, c, at=(0.2, 0.6, 0.3), axis=[(1, 0, 0), (0, 0, 1)])
     assert (first in grow_tree(s).cuts) == cut
     s.friction("rub", first, coefficient=0.2, diameter=0.1)
-    s.friction("grip", s["second"], coordinate=0, coefficient=0.2, diameter=0.05, length=0.1)
-    s.friction("grasp", s["second"], coordinate=1, coefficient=0.1, diameter=0.04, length=0.08)
+    s.friction("grip", second, coordinate=0, coefficient=0.2, diameter=0.05, length=0.1)
+    s.friction("grasp", second, coordinate=1, coefficient=0.1, diameter=0.04, length=0.08)
     return s
 
 

@@ -14,8 +14,10 @@ double mb_section_gap(double deepest, double tau, double sum, int32_t sections, 
 }
 
 mb_spline_place mb_spline_find(int32_t count, double angle) {
-    const double turns = angle / SECTION_TURN, at = (turns - floor(turns)) * count;
-    const int32_t whole = at > 0.0 && at < count ? (int32_t)at : 0; /* an angle that is not finite is 0 */
+    const double turns = angle / SECTION_TURN, part = (turns - floor(turns)) * count;
+    /* an angle that is not finite is 0, and so is one a little below 0, which is rounded to a whole turn */
+    const double at = part > 0.0 && part < count ? part : 0.0;
+    const int32_t whole = (int32_t)at;
     const double f = at - whole, g = 1.0 - f, step = SECTION_TURN / count;
     return (mb_spline_place){
         .first = whole,

@@ -110,6 +110,29 @@ def test_a_lobed_pin_in_an_oval_hole_against_brute_force() -> None:
             assert found == pytest.approx(wanted, abs=3 * tau)
 
 
+@pytest.mark.parametrize("turn", [-1e-16, -1e-17, 1e-17, 1e-16])
+def test_a_pin_turned_by_rounding_is_one_that_is_not_turned(turn: float) -> None:
+    """Such a turn moves no surface by more than 1e-17 m; below 0 it is rounded to a whole turn.
+
+    A lobe that points between the sections of the hole, so that all sections around 0 count, and
+    the same pin against its mirror image. Gaps are sums of numbers of 0.05 m: to 1e-15 m.
+    """
+    phi = angles(90)
+    oval = 0.05 + 1e-3 * np.cos(2 * phi)
+    for lobe in (0.02, -0.02, np.pi / 3):
+        pin = 0.0485 + 1e-3 * np.cos(3 * (phi - lobe))
+        s = held(lambda m, r=pin: PinProfile(m, r), lambda m: HoleProfile(m, oval), None)
+        with viewer(s) as view:
+            for place in (1.6e-3, -1.6e-3):
+                straight, turned = (
+                    view.see((place, 0.0, 0.0), Rotation.from_rotvec([0, 0, by]))
+                    for by in (0.0, turn)
+                )
+                assert turned["gap"] == pytest.approx(straight["gap"], abs=1e-15)
+                near = 1e-15 * STIFFNESS
+                np.testing.assert_allclose(turned["force"], straight["force"], atol=near)
+
+
 @pytest.mark.parametrize("kind", ["ball", "short", "long", "outline"])
 def test_forces_and_torques_are_slopes_of_the_energy(kind: str) -> None:
     """In any pose, by central differences of 1e-7 m and 1e-6 rad: some 1e-6 of them."""

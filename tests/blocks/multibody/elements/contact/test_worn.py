@@ -149,6 +149,45 @@ def test_a_pin_that_turns_wears_evenly_and_its_hole_in_a_bed() -> None:
     assert np.abs(other - bed).max() < PLAY * (2 * np.pi / 90) ** 2 / 3 < 0.15 * bed.max()
 
 
+@coarse
+@pytest.mark.parametrize("kind", ["joint", "ball", "pin", "hole"])
+def test_a_pin_turned_by_rounding_wears_like_one_that_is_not(kind: str) -> None:
+    """A turn by ±1e-17 rad, as of a marker that is turned by π, moves nothing.
+
+    The pin slides to and fro across its load and does not rotate: its angle keeps its rounding.
+    """
+    worn = [_slid(kind, turn) for turn in (0.0, 1e-17, -1e-17)]
+    assert worn[0]["pin_wear"][-1].max() > 1e-7
+    assert (worn[0]["pin_wear"] >= 0).all()
+    for other in worn[1:]:
+        for name in ("pin_wear", "wear", "place"):
+            scale = np.abs(worn[0][name]).max()
+            np.testing.assert_allclose(other[name], worn[0][name], atol=1e-9 * scale)
+
+
+def _slid(kind: str, turn: float) -> dict[str, Any]:
+    """A pin that cannot rotate, on a load that swings in its hole, its marker turned a little."""
+    planar = kind == "joint"
+    s = System("slid", (0.0, 0.0) if planar else (0.0, 0.0, 0.0), planar=planar)
+    at = (PLAY + LOAD / STIFFNESS) * np.array([1.0, 0.0, 0.0])
+    slow: Any = 1e9 if planar else (1e9,) * 3
+    body = s.body("disc", mass=1.0, inertia=slow, position=at[:2] if planar else at,
+                  **({} if planar else {"free": True}))  # fmt: skip
+    swing = "0.3*sin(400*t)"
+    push = (f"{LOAD!r}*cos({swing})", f"{LOAD!r}*sin({swing})", "0.0")
+    s.force("load", body.marker("center"), push[:2] if planar else push)
+    hole, wear = s.ground.marker("hole"), wear_of(300.0, 300.0)
+    if planar:
+        pin = body.marker("pin", rotation=turn)
+        s.clearance_revolute("pin", pin, hole, clearance=PLAY, pin_radius=RADIUS,
+                             contact=law_of(kind), wear=wear)  # fmt: skip
+    else:
+        c, k = np.cos(turn), np.sin(turn)
+        pin = body.marker("pin", rotation=np.array([[c, -k, 0.0], [k, c, 0.0], [0.0, 0.0, 1.0]]))
+        s.contact("pin", *shapes_of(kind, pin, hole), law=law_of(kind), wear=wear)
+    return run(s, 0.004, WORN)
+
+
 # -- the planar joint
 
 

@@ -476,11 +476,16 @@ def test_a_time_of_more_ticks_than_a_double_counts_is_refused(open_tool: Open) -
 
 def test_termination_is_reported(open_tool: Open) -> None:
     tool = open_tool(make_stopping())
+    tool.fmu.setDebugLogging(True, [])
     tool.start()
     tool.fmu.setTime(1e-3)
     tool.states = np.array([1.0])
     tool.fmu.enterEventMode()
+    assert len(tool.messages) == 1 and tool.said("initialized")
     assert bool(tool.take_event()[1])
+    assert tool.said("the model ends the simulation at t = 0.001")
+    assert bool(tool.take_event()[1])
+    assert len(tool.messages) == 2
     tool.fmu.terminate()
 
 

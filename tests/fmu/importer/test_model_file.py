@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from specimen import EXCHANGE, FMI3, description, make_specimen
@@ -51,5 +52,5 @@ def test_types_of_binaries_are_read_by_reference():
     <Binary name="d" valueReference="4"/>
     <Binary name="e" valueReference="x" mimeType="application/x-node"/>
     </fmiModelDescription>"""
-    found = read_mime_types(SimpleNamespace(description=description))
-    assert found == {1: ("application/x-node",), 2: ("application/x-frame",)}
+    archive: Any = SimpleNamespace(description=description)
+    assert read_mime_types(archive) == {1: ("application/x-node",), 2: ("application/x-frame",)}

@@ -15,6 +15,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
+# Before numpy is loaded, and for the processes that tests start. The matrices of tests are small,
+# and threads of OpenBLAS spin while they wait for each other: of several processes on two
+# processors that takes more time than the tests themselves.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from biella.scheduler.engine.build import BuildError, find_compiler
 
 LONG = 1800.0

@@ -115,7 +115,7 @@ static void run(bl_engine *e, int64_t ticks, double *dx) {
     int64_t done = 0;
     double row[2][4];
     const int64_t pick[3] = {0, e->layout.total - 1, e->layout.total / 2};
-    bl_record record = {pick, e->layout.total > 0 ? 3 : 0, 2, row[0], 2, 0};
+    bl_record record = {pick, e->layout.total > 0 ? 3 : 0, 2, row[0], 2, 0, NULL, 0, 0};
     bl_run(e, ticks, &record, &done);
     bl_outputs(e);
     bl_derivatives(e, dx);

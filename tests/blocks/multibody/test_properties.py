@@ -7,10 +7,14 @@ tolerance, it says why.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -51,7 +55,26 @@ ANGULAR = ("angular_velocity", "angular_acceleration")
 FINE = 2e-4
 """A step at which RK4 in one tree of joints or another differs by less than what is compared."""
 
-few = settings(max_examples=15)
+
+def few(test: Callable[..., None]) -> Callable[..., None]:
+    """Try a test with 6 seeds by default, and with 15 among the slow tests."""
+
+    def run(count: int, **arguments: Any) -> None:
+        @hypothesis.seed(zlib.crc32(test.__name__.encode()))
+        @settings(max_examples=count)
+        @given(seed=SEEDS)
+        def check(seed: int) -> None:
+            test(seed=seed, **arguments)
+
+        check()
+
+    functools.update_wrapper(run, test)
+    kept = [p for p in inspect.signature(test).parameters.values() if p.name != "seed"]
+    count = inspect.Parameter("count", inspect.Parameter.KEYWORD_ONLY)
+    run.__signature__ = inspect.Signature([*kept, count])  # type: ignore[attr-defined]
+    counts = [6, pytest.param(15, marks=pytest.mark.slow)]
+    marked: Callable[..., None] = pytest.mark.parametrize("count", counts)(run)
+    return marked
 
 
 def exponential(turn: Array) -> Array:
@@ -258,7 +281,6 @@ def test_jacobian_and_bias_of_every_joint_in_the_plane(
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_joints_of_random_mechanisms(what: str, seed: int, draw: Any, look: Look) -> None:
     s = draw(what, seed).build()
@@ -302,7 +324,6 @@ def test_a_joint_moves_alike_both_ways_round_and_wherever_its_loop_is_cut(
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_ideal_joints_do_no_work(what: str, seed: int, draw: Any, look: Look) -> None:
     """The rate of kinetic energy is the power of weights, loads and springs."""
@@ -338,7 +359,6 @@ def test_ideal_joints_do_no_work(what: str, seed: int, draw: Any, look: Look) ->
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_reactions_do_no_work_where_motors_do(what: str, seed: int, draw: Any, look: Look) -> None:
     """Of each joint alone, with an effort on its first coordinate: F · Δv + T · Δω = 0 at p_j."""
@@ -396,7 +416,6 @@ def check_same(
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_a_mechanism_moves_alike_wherever_it_stands(
     what: str, seed: int, draw: Any, look: Look
@@ -414,7 +433,6 @@ def test_a_mechanism_moves_alike_wherever_it_stands(
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, look: Look) -> None:
     """Nor does it for velocities that the joints do not allow, which are made to fit."""
@@ -430,7 +448,6 @@ def test_the_order_of_making_does_not_matter(what: str, seed: int, draw: Any, lo
 
 
 @few
-@given(seed=SEEDS)
 @pytest.mark.parametrize("length, mass", [(1e3, 1e3), (1e-3, 1e-3), (1e3, 1e-6)])
 @pytest.mark.parametrize("what", DRAWINGS)
 def test_units_do_not_matter(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import fmpy.validation
 import numpy as np
 from fmpy.validation import validate_fmu
 
@@ -43,3 +46,20 @@ def test_author_and_license_are_attributes(tmp_path: Path) -> None:
         assert str(root.get("description")).startswith("A wire. Base step")
         for key in ("author", "version", "license", "copyright"):
             assert root.get(key) == about[key]
+
+
+def test_illegal_names_are_found_among_names_that_were_checked() -> None:
+    """`tests/fmu/conftest.py` lets FMPy check each kind of name once."""
+
+    def check(*names: str) -> list[str]:
+        variables = [SimpleNamespace(name=name, sourceline=1) for name in names]
+        description: Any = SimpleNamespace(
+            variableNamingConvention="structured", modelVariables=variables
+        )
+        return list(fmpy.validation._validate_variable_names(description))
+
+    for _ in range(2):
+        assert check("a[1].b", "a[22].b", "der(x,2)", "'any thing'") == []
+        found = check("a[3].b", "1a", "a[3,].b", "der(x,3)")
+        assert len(found) == 2
+        assert found[0].startswith('"1a"') and found[1].startswith('"a[3,].b"')

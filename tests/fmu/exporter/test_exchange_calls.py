@@ -476,11 +476,16 @@ def test_a_time_of_more_ticks_than_a_double_counts_is_refused(open_tool: Open) -
 
 def test_termination_is_reported(open_tool: Open) -> None:
     tool = open_tool(make_stopping())
+    tool.fmu.setDebugLogging(True, [])
     tool.start()
     tool.fmu.setTime(1e-3)
     tool.states = np.array([1.0])
     tool.fmu.enterEventMode()
+    assert len(tool.messages) == 1 and tool.said("initialized")
     assert bool(tool.take_event()[1])
+    assert tool.said("the model ends the simulation at t = 0.001")
+    assert bool(tool.take_event()[1])
+    assert len(tool.messages) == 2
     tool.fmu.terminate()
 
 
@@ -803,3 +808,26 @@ def test_what_a_machine_changes_at_ticks_is_held_while_a_tool_integrates(open_to
         tool.fmu.enterEventMode()
         tool.take_event()
         tool.fmu.enterContinuousTimeMode()
+
+
+def test_indicators_during_initialization_are_of_the_start_time(open_tool: Open) -> None:
+    """x + t - 6 at x = 0.25 and t = 5; also after a reset."""
+    d = Diagram("timed", step=1e-2)
+    x = d.add(Integrator(0.25), "x")
+    late = d.add(Expression("where(x + t > 6, 1, 0)"), "late", x=x)
+    d.connect(late, x)
+    d.output("y", x)
+    tool = open_tool(d)
+    for _ in range(2):
+        if tool.version == "2.0":
+            tool.fmu.setupExperiment(startTime=5.0)
+            tool.fmu.enterInitializationMode()
+        else:
+            tool.fmu.enterInitializationMode(startTime=5.0)
+        assert np.abs(tool.indicators) == pytest.approx([0.75], abs=1e-9)
+        tool.fmu.exitInitializationMode()
+        tool.take_event()
+        tool.fmu.enterContinuousTimeMode()
+        tool.fmu.setTime(5.5)
+        assert np.abs(tool.indicators) == pytest.approx([0.25], abs=1e-9)
+        tool.fmu.reset()

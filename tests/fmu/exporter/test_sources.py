@@ -52,8 +52,15 @@ def list_symbols(compiled: Path, *which: str) -> list[str]:
     return [line.split()[-1] for line in printed.splitlines()]
 
 
-@pytest.mark.parametrize("prefix", [[], ["-DFMI2_FUNCTION_PREFIX=my_"]], ids=["plain", "prefix"])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    ("compiler", "prefix"),
+    [
+        ("gcc", []),  # with a prefix, as strict: the fixture `compiled`
+        ("clang", ["-DFMI2_FUNCTION_PREFIX=my_"]),
+        pytest.param("clang", [], marks=pytest.mark.slow),
+    ],
+    ids=["gcc-plain", "clang-prefix", "clang-plain"],
+)
 def test_it_compiles_clean(crank: Exported, compiler: str, prefix: list[str]) -> None:
     command = [need(compiler), *STRICT, *prefix, "-fsyntax-only", str(source_of(crank))]
     subprocess.run(command, check=True, timeout=1800)
@@ -123,8 +130,17 @@ def crank3(
     return unpack(make_crank().export_fmu(path, inputs=["ref"], version="3.0"))
 
 
-@pytest.mark.parametrize("prefix", [[], ["-DFMI3_FUNCTION_PREFIX=my_"]], ids=["plain", "prefix"])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    ("compiler", "prefix"),
+    [
+        ("gcc", ["-DFMI3_FUNCTION_PREFIX=my_"]),
+        ("clang", []),
+        # The two other pairs, of what the default tests have done.
+        pytest.param("gcc", [], marks=pytest.mark.slow),
+        pytest.param("clang", ["-DFMI3_FUNCTION_PREFIX=my_"], marks=pytest.mark.slow),
+    ],
+    ids=["gcc-prefix", "clang-plain", "gcc-plain", "clang-prefix"],
+)
 def test_sources_of_fmi_3_compile_clean(
     crank3: Exported, compiler: str, prefix: list[str], tmp_path: Path
 ) -> None:
@@ -136,7 +152,10 @@ def test_sources_of_fmi_3_compile_clean(
     assert [name for name in names if not re.match(start, name)] == []
 
 
-def test_sources_of_fmi_3_give_the_bits_of_the_engine(crank3: Exported, tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["-O1", pytest.param("-O2", marks=pytest.mark.slow)])
+def test_sources_of_fmi_3_give_the_bits_of_the_engine(
+    crank3: Exported, level: str, tmp_path: Path
+) -> None:
     """Compiled as its build description says, without its resources.
 
     Optimized: some warnings need that.
@@ -147,7 +166,7 @@ def test_sources_of_fmi_3_give_the_bits_of_the_engine(crank3: Exported, tmp_path
     assert configuration.get("modelIdentifier") == "controlled_crank"
     files = [element.get("name") for element in tree.iter("SourceFile")]
     made = tmp_path / "made.so"
-    command = [need("gcc"), "-O2", *STRICT, "-fPIC", "-shared"]
+    command = [need("gcc"), level, *STRICT, "-fPIC", "-shared"]
     subprocess.run(
         [*command, *files, "-lm", "-o", str(made)],
         check=True,

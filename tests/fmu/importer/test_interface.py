@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from specimen import description, make_fmi3, make_specimen
+from typed import describe, make_typed
 
 from biella import (
     BlockError,
@@ -209,3 +211,34 @@ def test_an_index_that_is_no_number_is_part_of_the_name(index):
     scalars: Any = [SimpleNamespace(name=f"x[{text}]", **like) for text in (index, "0", "1")]
     groups = group_elements(scalars, set())
     assert [(group.name, len(group.scalars)) for group in groups] == [(f"x[{index}]", 1), ("x", 2)]
+
+
+def test_logging_is_off_unless_asked_for(tmp_path):
+    path = make_specimen(tmp_path / "specimen.fmu")
+    assert Fmu(path).options.logging is False
+    assert Fmu(path, logging=True).options.logging is True
+    assert Fmu(path, logging=["warning"]).options.logging is True
+
+
+def test_what_cannot_be_a_port_is_named_where_none_were_chosen(tmp_path):
+    """Inputs and outputs are chosen one without the other."""
+    large = f'<Dimension start="{2**40}"/></Float64>'
+    extra = "".join(
+        f'<Float64 name="{name}" valueReference="{n}" causality="{causality}" {start}>{large}'
+        for n, (name, causality, start) in enumerate(
+            [("big_in", "input", 'start="0"'), ("big_out", "output", "")], 80
+        )
+    )
+    path = make_typed(tmp_path / "typed.fmu", xml=describe(extra=extra))
+
+    def warned(**chosen):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Fmu(path, validate=False, **chosen)
+        text = " ".join(str(w.message) for w in caught)
+        return {name for name in ("big_in", "big_out") if name in text}
+
+    assert warned() == {"big_in", "big_out"}
+    assert warned(inputs=[]) == {"big_out"}
+    assert warned(outputs=[]) == {"big_in"}
+    assert warned(inputs=[], outputs=[]) == set()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from specimen import EXCHANGE, FMI3, description, make_specimen
 
 from biella.errors import FmuError
 from biella.fmu.importer._archive import read_archive
-from biella.fmu.importer._model_file import read_model
+from biella.fmu.importer._model_file import read_mime_types, read_model
 
 
 @pytest.mark.parametrize("xml", [description(), EXCHANGE, FMI3])
@@ -37,3 +40,17 @@ def test_an_unknown_version_is_named(tmp_path, version):
     archive = read_archive(make_specimen(tmp_path / "s.fmu", xml=description(version=version)))
     with pytest.raises(FmuError, match=rf"fmiVersion={version!r} is not supported. Supported"):
         read_model(archive, validate=False)
+
+
+def test_types_of_binaries_are_read_by_reference():
+    """Of a variable or of its declared type, without parameters such as a version."""
+    description = b"""<fmiModelDescription>
+    <BinaryType name="Frame" mimeType="application/x-frame"/>
+    <Binary name="a" valueReference="1" mimeType="Application/X-Node; version=2"/>
+    <Binary name="b" valueReference="2" declaredType="Frame"/>
+    <Binary name="c" valueReference="3" mimeType="application/octet-stream"/>
+    <Binary name="d" valueReference="4"/>
+    <Binary name="e" valueReference="x" mimeType="application/x-node"/>
+    </fmiModelDescription>"""
+    archive: Any = SimpleNamespace(description=description)
+    assert read_mime_types(archive) == {1: ("application/x-node",), 2: ("application/x-frame",)}

@@ -186,3 +186,12 @@ def wait_for(condition):
 def test_no_process_is_left_after_a_run(specimen, options):
     simulate(pair(specimen, **options), 0.05, coupling="newton")
     assert no_children()
+
+
+def test_the_message_of_a_step_that_is_taken_back_goes_with_it(tmp_path):
+    """It takes no step, not even the shortest part of one: the error tells of one attempt."""
+    path = make_specimen(tmp_path / "any.fmu", xml=description(ANY_STEP))
+    d = pair(path, {"parameters": {"trouble": TROUBLE["too_long"], "at": 0.0}})
+    with pytest.raises(BlockError) as error:
+        simulate(d, 0.05, coupling="newton", extrapolation=2)
+    assert str(error.value).count("s are too long") == 1

@@ -57,3 +57,13 @@ def test_a_structural_parameter_gives_the_size():
     )
     assert shape_of(variable, {}) == (3, 2)
     assert shape_of(variable, {4: 7}) == (7, 2)
+
+
+def test_texts_are_returned_one_for_each_element():
+    assert make("String").texts("é", "x.fmu") == ("é",)
+    assert make("String", shape=(2,)).texts("a", "x.fmu") == ("a", "a")
+    assert make("String", shape=(2,)).texts(["a", "b"], "x.fmu") == ("a", "b")
+    assert make("Binary").texts(bytearray(b"\0a"), "x.fmu") == (b"\0a",)
+    for shape, given in (((), "a\0b"), ((2,), ["a", "b\0"])):
+        with pytest.raises(FmuError, match=r"`v` of x\.fmu cannot be .* its first NUL character"):
+            make("String", shape=shape).texts(given, "x.fmu")

@@ -103,6 +103,14 @@ def test_at_its_limits_a_value_is_fine():
         assert device.counts == {"frames": 2}
 
 
+def test_at_its_limit_a_value_keeps_its_bits():
+    """Of a zero, its sign."""
+    script, device = make([], [channel("torque", 0, limits=(-1.0, 0.0))])
+    with device:
+        assert device.give(-0.0) == OK
+        assert str(script.sent[-1][2]) == "[-0.0]"
+
+
 @pytest.mark.parametrize("scale, offset", [(1.0, 0.0), (-0.01, 0.5)])
 def test_what_float32_makes_of_a_limit_is_the_limit(scale, offset):
     """A board that saturates at 0.3 sends 0.30000001; what is really beyond still ends the run."""

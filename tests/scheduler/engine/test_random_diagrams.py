@@ -32,7 +32,8 @@ from biella.blocks import (
 pytestmark = pytest.mark.engine
 
 STEP, TICKS = 0.125, 20
-EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+EXAMPLES = settings(deadline=None, derandomize=True, database=None)
+COUNTS = pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])
 
 Signal = tuple[int, int]
 """(node, output)."""
@@ -366,52 +367,75 @@ def assert_same_bits(a: dict[Signal, np.ndarray], b: dict[Signal, np.ndarray]) -
 
 @pytest.mark.filterwarnings("ignore:the estimated error")  # steps are coarse on purpose
 @pytest.mark.parametrize("solver", ["euler", "rk4"])
-@EXAMPLES
-@given(nodes=diagrams())
-def test_a_diagram_is_what_its_blocks_say(solver, nodes):
-    got = Builder(nodes).simulate(solver)
-    rows = Interpreter(nodes, solver).run()
-    # A sum may cancel what is large: errors are relative to the largest value around.
-    largest = max(1.0, *(np.abs(v).max() for row in rows for outputs in row for v in outputs))
-    for (n, k), values in got.items():
-        exact = np.array([row[n][k] for row in rows]).reshape(values.shape)
-        assert np.allclose(values, exact, rtol=0, atol=1e-12 * largest), (n, k)
+@COUNTS
+def test_a_diagram_is_what_its_blocks_say(solver, count):
+    @settings(EXAMPLES, max_examples=count)
+    @given(nodes=diagrams())
+    def check(nodes):
+        got = Builder(nodes).simulate(solver)
+        rows = Interpreter(nodes, solver).run()
+        # A sum may cancel what is large: errors are relative to the largest value around.
+        largest = max(1.0, *(np.abs(v).max() for row in rows for outputs in row for v in outputs))
+        for (n, k), values in got.items():
+            exact = np.array([row[n][k] for row in rows]).reshape(values.shape)
+            assert np.allclose(values, exact, rtol=0, atol=1e-12 * largest), (n, k)
+
+    check()
 
 
-@EXAMPLES
-@given(nodes=diagrams(), data=st.data())
-def test_the_order_of_adding_blocks_does_not_matter(nodes, data):
-    order = data.draw(st.permutations(range(len(nodes))))
-    assert_same_bits(Builder(nodes).simulate("rk4"), Builder(nodes, order).simulate("rk4"))
+@COUNTS
+def test_the_order_of_adding_blocks_does_not_matter(count):
+    @settings(EXAMPLES, max_examples=count)
+    @given(nodes=diagrams(), data=st.data())
+    def check(nodes, data):
+        order = data.draw(st.permutations(range(len(nodes))))
+        assert_same_bits(Builder(nodes).simulate("rk4"), Builder(nodes, order).simulate("rk4"))
+
+    check()
 
 
-@EXAMPLES
-@given(nodes=diagrams(), data=st.data())
-def test_names_do_not_matter(nodes, data):
-    order = data.draw(st.permutations(range(len(nodes))))
-    names = {n: f"{'zyxwvutsrqponml'[k]} {n}" for k, n in enumerate(order)}
-    renamed = Builder(nodes, names=names)
-    assert_same_bits(Builder(nodes).simulate("rk4"), renamed.simulate("rk4"))
+@COUNTS
+def test_names_do_not_matter(count):
+    @settings(EXAMPLES, max_examples=count)
+    @given(nodes=diagrams(), data=st.data())
+    def check(nodes, data):
+        order = data.draw(st.permutations(range(len(nodes))))
+        names = {n: f"{'zyxwvutsrqponml'[k]} {n}" for k, n in enumerate(order)}
+        renamed = Builder(nodes, names=names)
+        assert_same_bits(Builder(nodes).simulate("rk4"), renamed.simulate("rk4"))
+
+    check()
 
 
-@EXAMPLES
-@given(nodes=diagrams(), data=st.data())
-def test_subsystems_do_not_matter(nodes, data):
+@COUNTS
+def test_subsystems_do_not_matter(count):
     """Any part in any of four subsystems, two of them inside another; wires cross all borders."""
-    scopes: list[Scope] = [(), ("a",), ("a", "b"), ("a", "b", "c"), ("d",)]
-    places = [data.draw(st.sampled_from(scopes)) for _ in nodes]
-    assert_same_bits(Builder(nodes).simulate("rk4"), Builder(nodes, places=places).simulate("rk4"))
+
+    @settings(EXAMPLES, max_examples=count)
+    @given(nodes=diagrams(), data=st.data())
+    def check(nodes, data):
+        scopes: list[Scope] = [(), ("a",), ("a", "b"), ("a", "b", "c"), ("d",)]
+        places = [data.draw(st.sampled_from(scopes)) for _ in nodes]
+        assert_same_bits(
+            Builder(nodes).simulate("rk4"), Builder(nodes, places=places).simulate("rk4")
+        )
+
+    check()
 
 
-@EXAMPLES
-@given(nodes=diagrams())
-def test_a_run_in_parts_is_the_run_in_one(nodes):
-    d = Builder(nodes).build("rk4")
-    whole = simulate(d, TICKS * STEP)
-    cuts = [0, 7, 8, TICKS]
-    checkpoint = None
-    for begin, end in pairwise(cuts):
-        part = simulate(d, end * STEP, checkpoint=checkpoint)
-        checkpoint = part.checkpoint
-        for path in whole:
-            assert np.array_equal(part[path], whole[path][begin : end + 1])
+@COUNTS
+def test_a_run_in_parts_is_the_run_in_one(count):
+    @settings(EXAMPLES, max_examples=count)
+    @given(nodes=diagrams())
+    def check(nodes):
+        d = Builder(nodes).build("rk4")
+        whole = simulate(d, TICKS * STEP)
+        cuts = [0, 7, 8, TICKS]
+        checkpoint = None
+        for begin, end in pairwise(cuts):
+            part = simulate(d, end * STEP, checkpoint=checkpoint)
+            checkpoint = part.checkpoint
+            for path in whole:
+                assert np.array_equal(part[path], whole[path][begin : end + 1])
+
+    check()

@@ -303,6 +303,25 @@ def test_a_terminal_that_this_program_has_is_none_of_its_own(end):
     assert termios.tcgetattr(end.slave)
 
 
+def test_a_port_may_have_the_first_descriptor(end):
+    """That of the standard input, which a service may have closed."""
+    kept = os.dup(0)
+    os.close(0)
+    try:
+        handle, message = open_serial(end, 1, 1)
+        assert handle, message
+        with Device(handle, 1, 1, on_loss=HOLD) as device:
+            assert os.ttyname(0) == os.ttyname(end.slave)
+            peer = Peer()
+            device.give(0.0)
+            peer.hear(end.frames()[0])
+            end.write(stuff(peer.frame(2.5)) + b"\0")
+            assert device.take(1) == {0: 2.5}
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_noisy_line_gives_nothing_that_was_not_sent(line, seed):
     """Bits flip, bytes vanish and appear: what is accepted was sent, and in order."""

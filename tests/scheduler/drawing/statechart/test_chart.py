@@ -104,7 +104,14 @@ def list_loose_ends(machine: StateMachine, chart: Chart) -> list[str]:
     return loose
 
 
-@pytest.mark.parametrize("seed", range(15))
+# The arrangement of the machines 6 and 7 takes seconds.
+SLOW = {6, 7}
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in range(15)],
+)
 def test_random_machines_are_drawn_without_overlaps_and_loose_ends(seed):
     machine = make_machine(seed)
     chart = arrange(machine)

@@ -415,8 +415,8 @@ def approaches(count: int) -> None:
 
 
 def test_random_approaches() -> None:
-    """No crash, no missed contact, no penetration beyond what the energy allows: 2,000 of them."""
-    approaches(2000)
+    """No crash, no missed contact, no penetration beyond what the energy allows: 1,000 of them."""
+    approaches(1000)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from biella.blocks.multibody import (
     Socket,
     Sphere,
     System,
+    Wear,
 )
 from biella.scheduler.engine._engine import Instance
 
@@ -282,6 +283,9 @@ def test_bad_contacts_teach() -> None:
         s.contact("c", Socket(m, 0.1), Sphere(n, 0.1), law=LAW)
     with pytest.raises(DiagramError, match="`law` of `c` is a HuntCrossley, a Lankarani"):
         s.contact("c", Plane(m), Sphere(n, 0.1), law=1e9)  # type: ignore[arg-type]
+    wear = Wear(coefficient=1e-3, hardness=1e9, length=0.1)
+    with pytest.raises(DiagramError, match="`c` is a rigid contact, which does not wear"):
+        s.contact("c", Sphere(m, 0.1), Bore(n, 0.11, 0.2), law=RigidContact(), wear=wear)
     with pytest.raises(DiagramError, match="`first` of `c` is a shape, such as Sphere"):
         s.contact("c", m, Sphere(n, 0.1), law=LAW)  # type: ignore[arg-type]
     with pytest.raises(DiagramError, match="ties `a` to itself"):

@@ -16,6 +16,7 @@ from biella.blocks.multibody import (
     HoleProfile,
     HuntCrossley,
     Plane,
+    RigidContact,
     Socket,
     Sphere,
     System,

@@ -13,6 +13,7 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from biella import simulate
 from biella.cli import main
 
 # A process that has imported what nearly all examples import, 0.7 s of processor time, and forks.
-CONTEXT = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+CONTEXT: Any = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
 if os.name == "posix":
     CONTEXT.set_forkserver_preload(["matplotlib.pyplot", "biella.blocks.multibody", "biella.cli"])
 

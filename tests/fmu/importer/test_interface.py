@@ -215,9 +215,14 @@ def test_an_index_that_is_no_number_is_part_of_the_name(index):
 
 def test_logging_is_off_unless_asked_for(tmp_path):
     path = make_specimen(tmp_path / "specimen.fmu")
-    assert Fmu(path).options.logging is False
-    assert Fmu(path, logging=True).options.logging is True
-    assert Fmu(path, logging=["warning"]).options.logging is True
+
+    def logs(**options):
+        block: Any = Fmu(path, **options)
+        return block.options.logging
+
+    assert logs() is False
+    assert logs(logging=True) is True
+    assert logs(logging=["warning"]) is True
 
 
 def test_what_cannot_be_a_port_is_named_where_none_were_chosen(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ pytestmark = pytest.mark.engine
 HEIGHT, RADIUS = 0.5, 0.02
 
 
-def bounce(step: float, mode: str, **options) -> tuple[Result, list[str]]:
+def bounce(
+    step: float, mode: Literal["continuous", "internal"], **options
+) -> tuple[Result, list[str]]:
     """An elastic ball that falls by 0.48 m, and all warnings of contacts in the run.
 
     K δ^1.5 with 1e6 N/m^1.5 and 0.05 kg: a contact at 3.07 m/s lasts for 2.94 δ/v = 3.1 ms.

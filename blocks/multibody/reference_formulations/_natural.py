@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....errors import DiagramError
 from ..equations._model import AbstractModel
 from ..equations._shapes import Field
 from ..system._rotations import Array, skew
@@ -38,6 +39,7 @@ class NaturalModel(AbstractModel):
     width = 12
 
     def _start(self) -> tuple[Array, Array]:
+        self._refuse_euler_parameters()
         q, v = np.zeros((2, self.count, 4, 3))
         for n, body in enumerate(self.bodies):
             turning = skew(body.angular_velocity)
@@ -52,6 +54,16 @@ class NaturalModel(AbstractModel):
         self._constant = self._coefficients(self.shapes.place, self.shapes.flag)
         self._ground = np.concatenate([np.zeros(3), _EYE.ravel()])
         return q.ravel(), v.ravel()
+
+    def _refuse_euler_parameters(self) -> None:
+        """Raise if a constraint is on Euler parameters, which no item C q or D q is."""
+        for item in self.system.constraints:
+            for term in item.terms:
+                if term.joint.coordinates[term.coordinate].kind == "euler":
+                    raise DiagramError(
+                        f"`{item.name}` is a constraint on Euler parameters, which natural "
+                        f"coordinates do not have: take coordinates='euler'."
+                    )
 
     def _base_scalars(self) -> list[tuple[int, float, str]]:
         rows = []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from biella import DiagramError
 from biella.blocks.multibody import System
+from biella.blocks.multibody.reference_formulations import make_model
 from biella.blocks.multibody.reference_formulations._natural import mass_block
 
 from .formulation_cases import SETS
@@ -44,3 +46,14 @@ def test_mass_of_natural_coordinates() -> None:
     for kind in SETS.values():
         model = kind(s)
         assert model.energy(model.q0, model.v0) == pytest.approx(kinetic)
+
+
+def test_constraints_on_euler_parameters_are_refused() -> None:
+    """They are not linear in natural coordinates, where their rows would be 0."""
+    s = System("ball", (0, 0, -9.81))
+    body = s.body("body", mass=1.0, inertia=1.0, rotation=(0.8, 0.6, 0, 0))
+    s.spherical("joint", s.ground, body, at=(0, 0, 0))
+    s.constraint("held", "body.e1 - 0.5")
+    assert make_model(s, "euler").row_names[-1] == "held"
+    with pytest.raises(DiagramError, match=r"`held` .*natural coordinates.*coordinates='euler'"):
+        make_model(s, "natural")

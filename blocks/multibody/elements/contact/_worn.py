@@ -35,6 +35,9 @@ WEAR_OUTPUTS: dict[str, Output] = {
 }
 """Additional outputs of shapes that wear."""
 
+LOST = 1e-3
+"""How far an outline may be off between the sections, per mean radius; a first guess."""
+
 
 def check_wear(name: str, wear: Any, shapes: Sequence[Shape], possible: bool) -> None:
     """Raise an error if two shapes cannot wear like this."""
@@ -51,6 +54,23 @@ def check_wear(name: str, wear: Any, shapes: Sequence[Shape], possible: bool) ->
             f"`{name}` is between {kinds}, which do not wear here: Sphere or Cylinder in a Bore, "
             f"and Sphere or PinProfile in a HoleProfile do. Leave `wear` out, and look at "
             f"`sliding_work` of contact_statistics."
+        )
+    for shape in shapes:
+        if isinstance(shape, Profile):
+            _check_sections(name, wear.sections, shape)
+
+
+def _check_sections(name: str, sections: int, shape: Profile) -> None:
+    """Raise an error if an outline is not the curve through its radii at the sections."""
+    lost = float(
+        np.abs(type(shape)(shape.marker, shape.at(sections)).at(720) - shape.at(720)).max()
+    )
+    if lost > LOST * float(shape.table.mean()):
+        points = min(len(shape.table), MOST_SECTIONS)
+        raise DiagramError(
+            f"`wear` of `{name}` has {sections} sections, at which outlines are read: between them "
+            f"the {shape.kind} of {len(shape.table)} points differs by up to {lost:.3g} m. Give "
+            f"Wear(…, sections={max(points, sections + 1)})."
         )
 
 

@@ -184,3 +184,20 @@ def test_pins_that_do_not_fit_are_refused() -> None:
         held(lambda m: PinProfile(m, [0.06] * 8), lambda m: HoleProfile(m, [0.05] * 8), None)
     with pytest.raises(DiagramError, match="A pin can touch: hole"):
         held(lambda m: PinProfile(m, [0.04] * 8), lambda m: Bore(m, 0.05, 0.1), None)
+
+
+def test_sections_of_wear_that_miss_a_part_of_an_outline_are_refused() -> None:
+    """Outlines are read at the sections: a rib of 1° between them would vanish."""
+    rib = 0.05 - 0.002 * np.exp(-0.5 * ((angles(720) - np.radians(5.0)) / np.radians(1.0)) ** 2)
+    shapes = (lambda m: Sphere(m, 0.04), lambda m: HoleProfile(m, rib))
+    with pytest.raises(
+        DiagramError, match=r"36 sections.*the hole of 720 points differs .*sections=720"
+    ):
+        held(*shapes, Wear(coefficient=0.0, hardness=1.0, length=1.0, sections=36))
+    gaps = []
+    for wear in (None, UNWORN):
+        with viewer(held(*shapes, wear)) as view:
+            place = 0.0099 * np.array([np.cos(np.radians(5.0)), np.sin(np.radians(5.0)), 0.0])
+            gaps.append(float(view.see(place, Rotation.identity())["gap"]))
+    assert gaps[0] == pytest.approx(-0.0019, abs=1e-6)
+    assert gaps[1] == pytest.approx(gaps[0], abs=1e-4)

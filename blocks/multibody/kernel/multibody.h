@@ -304,7 +304,7 @@ enum { MB_RIGID_FRICTION, MB_RIGID_RESTITUTION, MB_RIGID_TANGENTIAL, MB_RIGID_NU
 enum { MB_WEAR_COEFFICIENT, MB_WEAR_HARDNESS, MB_WEAR_LENGTH, MB_WEAR_NUMBERS };
 enum { MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
-   sliding distance, ∫ N |slip| dt, and how often friction was omitted. Rigid shapes have an angle instead of that speed: the direction in
+   sliding distance, ∫ N |slip| dt, how often friction was omitted, and how often two capsules that touch came to touch elsewhere at once. Rigid shapes have an angle instead of that speed: the direction in
    which they begin to slide. */
 enum {
     MB_CONTACT_BEGAN,
@@ -315,6 +315,7 @@ enum {
     MB_CONTACT_SLIDING,
     MB_CONTACT_SLIDING_WORK,
     MB_CONTACT_PARADOXES,
+    MB_CONTACT_JUMPS,
     MB_CONTACT_MEMORY
 };
 enum { MB_FLIES, MB_SLIDES, MB_STICKS, MB_SLIDES_BACK = -1 }; /* contact modes; slip along t, no slip, slip against t */
@@ -479,6 +480,7 @@ typedef struct {
     double weight; /* of its rows of sticking, beside those of other places */
     double absent, P[3], n[3], tangent[2][3], aim[3], aimed, turned;
     double slips[2], slip_biases[2], slippings[2], friction[2], push[2];
+    double began_at[3]; /* P where the step began, while they touched */
 } mb_rigid;
 
 /* Axes of a bearing, from its middle to the marker that its reaction is about, and what couples press: 2 / length, 2 / width. */
@@ -1046,6 +1048,9 @@ void mb_shape_row_place(mb_view *m, int32_t row, double t, const double *P_i, co
 void mb_shape_row_rate(mb_view *m, int32_t row, double t);
 /* Chooses the direction in which it slides: that of the slip, or the one before where there is none. */
 void mb_shape_aim(mb_rigid *r);
+/* Whether the place of two capsules that lie along each other has gone by more than a radius since the step began: one place does not
+   stand for a line. */
+bool mb_shape_jumped(const mb_view *m, int32_t row);
 /* The angle of that direction, from the first tangent on. */
 double mb_shape_aim_angle(const mb_rigid *r);
 

@@ -786,6 +786,7 @@ void mb_rigid_count(mb_view *m, int32_t number) {
     double *memory = rigid_memory(m, row);
     memory[MB_CONTACT_SLIDING] += r->slid;
     memory[MB_CONTACT_SLIDING_WORK] += r->worked;
+    if (mb_rigid_deep(m, row) && r->mode != MB_FLIES && mb_shape_jumped(m, row)) memory[MB_CONTACT_JUMPS] += 1.0;
     const bool rough = mb_rigid_law(m, row)[MB_RIGID_FRICTION] > 0.0;
     if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }

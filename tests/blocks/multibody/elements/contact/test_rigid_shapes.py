@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from biella import BiellaError, BlockError, Diagram, DiagramError, simulate
 from biella import _contract as contract
@@ -13,6 +15,7 @@ from biella.blocks.multibody import (
     Body,
     Bore,
     CamProfile,
+    Capsule,
     Cylinder,
     HoleProfile,
     Plane,
@@ -474,3 +477,34 @@ def test_hostile_plans_are_refused_or_run(pair: str) -> None:
                 except BiellaError:
                     refused += 1
     assert refused > 90
+
+
+def capsule_on_capsule(turned: float) -> System:
+    """One slides along another on the ground, or across it, at 0.1 m/s with μ = 0.3."""
+    s = System("capsules", (0, 0, -GRAVITY))
+    body = s.body("body", mass=1.0, inertia=(0.01, 0.01, 0.001), free=True, position=(0, 0, 0.1),
+                  velocity=(0.1, 0, 0))  # fmt: skip
+    lying = Rotation.from_euler("y", np.pi / 2)
+    across = Rotation.from_euler("z", turned) * lying
+    s.contact(
+        "touch",
+        Capsule(body.marker("m", rotation=lying.as_matrix()), 0.05, 0.3),
+        Capsule(s.ground.marker("m", rotation=across.as_matrix()), 0.05, 0.3),
+        law=RigidContact(friction=0.3),
+    )
+    return s
+
+
+def test_a_capsule_that_slides_along_a_parallel_one_is_warned_of() -> None:
+    """Its one place goes from end to end: 0.92 m/s² was seen in place of μ g = 2.94 m/s²."""
+    with pytest.warns(UserWarning, match="capsules of `touch` touch went by more than"):
+        run(capsule_on_capsule(0.0), 0.01, ["body.velocity"])
+
+
+def test_a_capsule_that_slides_on_a_crossed_one_is_not() -> None:
+    """Before it tips, 0.02 s of μ g; the place is beside the center by 1 mm / sin 0.3."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*estimated error")
+        _, velocity = run(capsule_on_capsule(0.3), 0.02, ["body.velocity"])
+    assert velocity[-1, 0] == pytest.approx(0.1 - 0.3 * GRAVITY * 0.02, rel=5e-3)

@@ -480,6 +480,7 @@ typedef struct {
     double weight; /* of its rows of sticking, beside those of other places */
     double absent, P[3], n[3], tangent[2][3], aim[3], aimed, turned;
     double slips[2], slip_biases[2], slippings[2], friction[2], push[2];
+    double held; /* whether it was tried in this balance to stick, as others do */
     double began_at[3]; /* P where the step began, while they touched */
 } mb_rigid;
 

@@ -508,3 +508,28 @@ def test_a_capsule_that_slides_on_a_crossed_one_is_not() -> None:
         warnings.filterwarnings("ignore", ".*estimated error")
         _, velocity = run(capsule_on_capsule(0.3), 0.02, ["body.velocity"])
     assert velocity[-1, 0] == pytest.approx(0.1 - 0.3 * GRAVITY * 0.02, rel=5e-3)
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.02])
+def test_a_block_on_three_feet_rides_a_turntable(step: float) -> None:
+    """At 3.9 rad/s and 0.3 m it needs μ = ω² r / g = 0.465 of 0.5, and stays where it is.
+
+    A foot that slides at no speed, in a direction that stays as the table turns, would use up the
+    friction. RK4 turns by 0.078 rad in a step: 0.078⁵ / 120 of r in each of 50, 4e-7 m.
+    """
+    rate, radius = 3.9, 0.3
+    s = System("turntable", (0, 0, -GRAVITY))
+    table = s.body("table", mass=1.0, inertia=(0.1,) * 3, angular_velocity=(0, 0, rate))
+    hinge = s.revolute("hinge", s.ground.marker("o"), table.marker("o"))
+    s.driver("drive", hinge, f"{rate}*t")
+    body = s.body("body", mass=1.0, inertia=(0.01,) * 3, free=True, position=(radius, 0, 0.05),
+                  velocity=(0, rate * radius, 0), angular_velocity=(0, 0, rate))  # fmt: skip
+    for n, (x, y) in enumerate(((0.05, 0.05), (0.05, -0.05), (-0.05, 0.0))):
+        foot = Sphere(body.marker(f"m{n}", (x, y, -0.04)), 0.01)
+        floor = Plane(table.marker(f"m{n}"))
+        s.contact(f"foot{n}", foot, floor, law=RigidContact(friction=0.5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*estimated error")
+        _, place = run(s, 1.0, ["body.position"], step=step)
+    assert np.abs(np.hypot(place[:, 0], place[:, 1]) - radius).max() < 2e-6

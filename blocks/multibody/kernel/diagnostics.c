@@ -648,6 +648,24 @@ static void diagnose_brief(bl_block *b, const mb_view *m) {
     }
 }
 
+/* Capsules that lie along each other. */
+static void diagnose_lying(bl_block *b, const mb_view *m) {
+    for (int32_t n = m->rigid_flat; n < m->rigid_count; n++) {
+        const int32_t row = mb_rigid_row(m, n), force = m->rows[row * MB_ROW_FIELDS + MB_ROW_A];
+        const double count = m->contacts[(mb_rigid_of(m, row) - m->rigid) * MB_CONTACT_MEMORY + MB_CONTACT_JUMPS];
+        if (!(count > 0.0)) continue;
+        char name[MB_NAME_SIZE];
+        force_name(m, force, name);
+        bl_log(
+            b,
+            "the place where the capsules of `%s` touch went by more than their radius in %.0f step%s: they lie along "
+            "each other, where one place holds too little, and its normal force and friction are wrong. Take a "
+            "compliant contact of a sphere at each end of one of them.",
+            name, count, count > 1.0 ? "s" : "");
+        return;
+    }
+}
+
 /* Angles whose turns are in doubt. */
 static void diagnose_turned(bl_block *b, const mb_view *m) {
     if (m->head[MB_MEASURES] == 0 || !(m->turned[MB_TURNED_OFF] > 0.0)) return;
@@ -731,6 +749,7 @@ static void diagnose_shared(bl_block *b, const mb_view *m) {
 void mb_diagnose_run(bl_block *b, mb_view *m) {
     diagnose_paradoxes(b, m);
     diagnose_brief(b, m);
+    diagnose_lying(b, m);
     diagnose_turned(b, m);
     mb_diagnose_angles(b, m);
     diagnose_jumps(b, m);

@@ -321,7 +321,7 @@ enum {
 };
 enum { MB_CONTACT_PIN_WEARS = 8, MB_CONTACT_WEAR_SHIFT = 4, MB_WEAR_FEWEST = 36, MB_WEAR_MOST = 3600 };
 /* State of a contact: approach speed at its start; for rigid contacts also the mode, the number of impacts, the sum of impulses, the
-   sliding distance, ∫ N |slip| dt, and how often friction was omitted; for compliant ones (of an element with several places: of the
+   sliding distance, ∫ N |slip| dt, how often friction was omitted, and how often two capsules that touch came to touch elsewhere at once; for compliant ones (of an element with several places: of the
    element, at the first) how often it parted, and steps that were too few: see elements/contact/brief.c. Rigid shapes have an angle instead of
    that speed: the direction in which they begin to slide. */
 enum {
@@ -333,6 +333,7 @@ enum {
     MB_CONTACT_SLIDING,
     MB_CONTACT_SLIDING_WORK,
     MB_CONTACT_PARADOXES,
+    MB_CONTACT_JUMPS,
     MB_CONTACT_STEPS, /* of the present contact */
     MB_CONTACT_FROM, /* end of the last step without contact */
     MB_CONTACT_UNTIL, /* end of the last step with it */
@@ -505,6 +506,8 @@ typedef struct {
     double weight; /* of its rows of sticking, beside those of other places */
     double absent, P[3], n[3], tangent[2][3], aim[3], aimed, turned;
     double slips[2], slip_biases[2], slippings[2], friction[2], push[2];
+    double held; /* whether it was tried in this balance to stick, as others do */
+    double began_at[3]; /* P where the step began, while they touched */
 } mb_rigid;
 
 /* Axes of a bearing, from its middle to the marker that its reaction is about, what couples press: 2 / length, 2 / width; and the
@@ -1087,6 +1090,9 @@ void mb_shape_row_place(mb_view *m, int32_t row, double t, const double *P_i, co
 void mb_shape_row_rate(mb_view *m, int32_t row, double t);
 /* Chooses the direction in which it slides: that of the slip, or the one before where there is none. */
 void mb_shape_aim(mb_rigid *r);
+/* Whether the place of two capsules that lie along each other has gone by more than a radius since the step began: one place does not
+   stand for a line. */
+bool mb_shape_jumped(const mb_view *m, int32_t row);
 /* The angle of that direction, from the first tangent on. */
 double mb_shape_aim_angle(const mb_rigid *r);
 

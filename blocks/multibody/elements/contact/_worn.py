@@ -35,8 +35,8 @@ WEAR_OUTPUTS: dict[str, Output] = {
 }
 """Additional outputs of shapes that wear."""
 
-LOST = 1e-3
-"""How far an outline may be off between the sections, per mean radius; a first guess."""
+LOST = 1e-4
+"""How far an outline may be off between the sections, per mean radius."""
 
 
 def check_wear(name: str, wear: Any, shapes: Sequence[Shape], possible: bool) -> None:

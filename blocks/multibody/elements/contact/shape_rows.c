@@ -19,6 +19,9 @@ static const double NO_SPIN[3] = {0, 0, 0};
 /* Of the larger curvature: below this bodies fit each other, and where the contact goes is open. */
 static const double FITTING = 1e-9;
 
+/* Sine of the angle between capsules that lie along each other. */
+static const double ALONG = 1e-2;
+
 static const int32_t *shape_record(const mb_view *m, int32_t row) { return m->rows + row * MB_ROW_FIELDS; }
 static const int32_t *shape_force(const mb_view *m, int32_t row) {
     return m->forces + shape_record(m, row)[MB_ROW_A] * MB_FORCE_FIELDS;
@@ -196,6 +199,20 @@ void mb_shape_aim(mb_rigid *r) {
             r->aim[k] = (r->slips[0] * r->tangent[0][k] + r->slips[1] * r->tangent[1][k]) / r->speed;
     r->aimed = 1.0;
     shape_push(r);
+}
+
+bool mb_shape_jumped(const mb_view *m, int32_t row) {
+    const mb_rigid *r = mb_rigid_of(m, row);
+    const int32_t *force = shape_force(m, row);
+    double gone[3], R[9], first[3], second[3], across[3];
+    if (touch_pair_number(force) != TOUCH_CAPSULES) return false;
+    mb_marker_axes(m, touch_first(force), R);
+    mb_column(R, 2, first);
+    mb_marker_axes(m, touch_second(force), R);
+    mb_column(R, 2, second);
+    mb_cross(first, second, across);
+    mb_sub(r->P, r->began_at, gone);
+    return mb_dot(across, across) < ALONG * ALONG && mb_dot(gone, gone) > r->scale * r->scale;
 }
 
 double mb_shape_aim_angle(const mb_rigid *r) {

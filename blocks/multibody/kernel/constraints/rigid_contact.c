@@ -417,6 +417,10 @@ static double rigid_better(const mb_view *m, int32_t row, double rounding, bool 
     if (r->mode == MB_STICKS)
         return r->N < -rounding || r->spare < -rounding ? (r->T < 0.0 ? MB_SLIDES_BACK : MB_SLIDES) : MB_STICKS;
     if (r->N < -rounding) return MB_FLIES;
+    if (choice && deep && r->held == 0.0 && hypot(r->slippings[0], r->slippings[1]) <= r->rate_rounding) {
+        r->held = 1.0; /* others hold it: it shares what they hold, once in a balance */
+        return MB_STICKS;
+    }
     if (choice && deep && !(r->tries < 2.0 && r->slipping < -r->rate_rounding)) {
         *turned = rigid_aim_begun(m, row);
         return MB_SLIDES;
@@ -497,7 +501,7 @@ int mb_rigid_balance(mb_view *m, double t, const double *q, const double *v) {
     const int32_t enough = 8 * m->rigid_count + 8 + AIM_LIMIT * (m->rigid_count - m->rigid_flat);
     for (int32_t n = 0; n < m->rigid_count; n++) {
         mb_rigid *r = mb_rigid_of(m, mb_rigid_row(m, n));
-        r->tries = r->turned = 0.0;
+        r->tries = r->turned = r->held = 0.0;
         r->weight = 1.0;
     }
     int shares = 0;
@@ -786,6 +790,7 @@ void mb_rigid_count(mb_view *m, int32_t number) {
     double *memory = rigid_memory(m, row);
     memory[MB_CONTACT_SLIDING] += r->slid;
     memory[MB_CONTACT_SLIDING_WORK] += r->worked;
+    if (mb_rigid_deep(m, row) && r->mode != MB_FLIES && mb_shape_jumped(m, row)) memory[MB_CONTACT_JUMPS] += 1.0;
     const bool rough = mb_rigid_law(m, row)[MB_RIGID_FRICTION] > 0.0;
     if (r->slippery != 0.0 && r->mode != MB_FLIES && rough) memory[MB_CONTACT_PARADOXES] += 1.0;
 }

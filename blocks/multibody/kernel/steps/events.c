@@ -320,6 +320,7 @@ static void keep_slope(mb_view *m) {
     memcpy(k + m->nq, m->acceleration, (size_t)m->nv * sizeof(double));
     for (int32_t c = 0; c < m->rigid_count; c++) {
         mb_rigid *r = contact_number(m, c);
+        mb_copy(r->P, r->began_at);
         r->slid_start = r->mode == MB_FLIES || r->mode == MB_STICKS ? 0.0 : r->speed;
         r->worked_start = r->slid_start * r->N;
     }

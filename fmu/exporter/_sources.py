@@ -37,7 +37,7 @@ _SHARED_FUNCTION = re.compile(
 _EXTERN_TABLE = re.compile(r"^extern const bl_kernel \w+\[\];\n", re.MULTILINE)
 _TABLE = re.compile(r"^(?=const bl_kernel \w+\[\] = )", re.MULTILINE)
 _SHARED_DATA = re.compile(
-    r"^(?:extern )?(?=const mb_\w+ (?:\*const )?mb_\w+\s*[\[=,;])", re.MULTILINE
+    r"^(?:extern )?(?=const (?:mb|touch)_\w+ (?:\*const )?mb_\w+\s*[\[=,;])", re.MULTILINE
 )
 _FMI_FUNCTIONS = {
     "2.0": re.compile(r"^FMI2_API [^(]*?\b(fmi2\w+)\(", re.MULTILINE),

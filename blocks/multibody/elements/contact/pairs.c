@@ -137,9 +137,10 @@ bool mb_touch_sound(const mb_view *m, const int32_t *force, mb_fault *fault) {
            mb_allow(fault, "slowest_impact", p[TOUCH_LAW_SLOWEST], MB_ALLOWED_POSITIVE);
 }
 
-static void scene_shape(const mb_view *m, int32_t marker, double t, const double *size, touch_scene *scene, int side) {
+static void scene_shape(const mb_view *m, int32_t marker, double t, const double *size, bool rigid, touch_scene *scene,
+                        int side) {
     touch_shape *shape = &scene->shape[side];
-    mb_marker_motion(m, marker, t, shape->P, scene->V[side], scene->A[side]);
+    mb_marker_motion(m, marker, t, shape->P, scene->V[side], rigid ? scene->A[side] : NULL);
     mb_marker_axes(m, marker, shape->R);
     shape->size = size;
 }
@@ -147,8 +148,8 @@ static void scene_shape(const mb_view *m, int32_t marker, double t, const double
 void mb_touch_scene(const mb_view *m, const int32_t *force, double t, touch_scene *scene) {
     const touch_pair *pair = touch_pair_of(force);
     const double *p = m->p + force[MB_FORCE_P], *data = mb_touch_law(m, force) + mb_touch_law_numbers(force);
-    scene_shape(m, touch_first(force), t, p, scene, 0);
-    scene_shape(m, touch_second(force), t, p + pair->first, scene, 1);
+    scene_shape(m, touch_first(force), t, p, touch_is_rigid(force), scene, 0);
+    scene_shape(m, touch_second(force), t, p + pair->first, touch_is_rigid(force), scene, 1);
     scene->profile = (touch_profile){data, data + touch_points(force), touch_points(force)};
 }
 

@@ -196,7 +196,7 @@ const double *mb_touch_law(const mb_view *m, const int32_t *force);
 touch_worn mb_touch_worn(const mb_view *m, const int32_t *force);
 bool mb_touch_check(const bl_block *b, const int32_t *force, mb_tally *tally);
 bool mb_touch_sound(const mb_view *m, const int32_t *force, mb_fault *fault);
-/* The two shapes, with the velocities and accelerations of their markers, where these are not NULL. */
+/* The two shapes, with the velocities of their markers, and of rigid ones the accelerations. */
 typedef struct {
     touch_shape shape[2];
     double V[2][3], A[2][3];

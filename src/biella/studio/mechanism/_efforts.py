@@ -170,6 +170,9 @@ def _of_effort_on_joint(element: AbstractElement) -> Iterator[Effort]:
     group = "load" if element.is_load else group
     own = getattr(element, "coordinate", None)
     outputs = element.outputs()
+    if "torque" in outputs and outputs["torque"].width == 3:  # of a ball joint, in world axes
+        yield _effort(element, group, "torque", "vector", ("torque",), _on(joint.second))
+        return
     for number, coordinate in enumerate(joint.coordinates):
         if own is not None and number != own:
             continue

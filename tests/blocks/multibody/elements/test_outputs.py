@@ -194,6 +194,16 @@ def worn_shapes() -> System:
     return s
 
 
+def rigid_shapes() -> System:
+    """A ball that slides on a floor, without compliance."""
+    s = System("rigid shapes")
+    ball = s.body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1), position=(0.05, 0, 0.1), free=True,
+                  velocity=(0.3, 0.1, 0), angular_velocity=(0.1, 0.2, 0.3))  # fmt: skip
+    floor = Plane(s.ground.marker("floor"))
+    s.contact("floor", floor, Sphere(ball.marker("m"), 0.1), law=RigidContact(friction=0.2))
+    return s
+
+
 CASES: dict[str, Callable[[], System]] = {
     "spatial": spatial,
     "inputs": lambda: spatial(inputs=True),
@@ -212,6 +222,7 @@ CASES: dict[str, Callable[[], System]] = {
     "rigid": lambda: journal_outside(),
     "shapes": shapes,
     "worn shapes": worn_shapes,
+    "rigid shapes": rigid_shapes,
     "worn pin": lambda: journal(
         HuntCrossley(stiffness=1e8),
         Wear(coefficient=1e-5, hardness=1e9, length=0.02, pin_coefficient=1e-5),

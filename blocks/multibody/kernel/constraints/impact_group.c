@@ -81,6 +81,11 @@ static double group_sum(const double *I, const double *found, int32_t n, int64_t
     return sum;
 }
 
+static bool group_give_up(const mb_view *m, double *v, const double *before) {
+    memcpy(v, before, (size_t)m->nv * sizeof(double));
+    return false;
+}
+
 bool mb_impact_group(mb_view *m, double t, const double *q, double *v, const int32_t *rows, int32_t count) {
     const int32_t n = 3 * count;
     const int64_t nv = m->nv, contacts = m->rigid_count;
@@ -89,7 +94,7 @@ bool mb_impact_group(mb_view *m, double t, const double *q, double *v, const int
     memcpy(before, v, (size_t)nv * sizeof(double));
     for (int pass = 0;; pass++) {
         mb_kinematics(m, t, q, before);
-        if (!mb_refactor(m)) return false;
+        if (!mb_refactor(m)) return group_give_up(m, v, before);
         for (int32_t j = 0; j < n; j++) {
             const double size = j % 3 == 0 ? -1.0 : 1.0;
             mb_rigid_respond(m, rows[j / 3] + j % 3, 1, &size, change + j * nv);
@@ -102,12 +107,9 @@ bool mb_impact_group(mb_view *m, double t, const double *q, double *v, const int
         for (int32_t i = 0; i < count; i++) {
             const mb_rigid *r = mb_rigid_of(m, rows[i]);
             u[3 * i] = -r->closing, u[3 * i + 1] = r->slips[0], u[3 * i + 2] = r->slips[1];
-            if (!(A[3 * i * (n + 1)] > 0.0)) return false;
+            if (!(A[3 * i * (n + 1)] > 0.0)) return group_give_up(m, v, before);
         }
-        if (!group_law(A, u, mb_rigid_law(m, rows[0]), count, I)) {
-            memcpy(v, before, (size_t)nv * sizeof(double));
-            return false;
-        }
+        if (!group_law(A, u, mb_rigid_law(m, rows[0]), count, I)) return group_give_up(m, v, before);
         for (int64_t k = 0; k < nv; k++) v[k] = before[k] + group_sum(I, change + k, n, nv);
         mb_kinematics(m, t, q, v);
         double most = 0.0;

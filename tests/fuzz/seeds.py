@@ -530,7 +530,7 @@ def touching() -> System:
         "hole": lambda m: HoleProfile(m, radii), "pin": lambda m: PinProfile(m, [0.5, 0.6] * 4),
         "cam": lambda m: CamProfile(m, radii),
     }  # fmt: skip
-    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=36, pin_coefficient=0.1)
+    wear = Wear(coefficient=0.1, hardness=1.0, length=1.0, sections=72, pin_coefficient=0.1)
     worn = [kinds for kinds, pair in CONTACT_PAIRS.items() if pair.worn_places]
     for n, (first, second) in enumerate([*CONTACT_PAIRS, *worn]):
         body = bodies[n % 3]

@@ -62,16 +62,25 @@ def check_wear(name: str, wear: Any, shapes: Sequence[Shape], possible: bool) ->
 
 def _check_sections(name: str, sections: int, shape: Profile) -> None:
     """Raise an error if an outline is not the curve through its radii at the sections."""
-    lost = float(
-        np.abs(type(shape)(shape.marker, shape.at(sections)).at(720) - shape.at(720)).max()
+    most = LOST * float(shape.table.mean())
+    lost = _outline_error(shape, sections)
+    if lost <= most:
+        return
+    enough = sections
+    while enough < MOST_SECTIONS and _outline_error(shape, enough) > most:
+        enough = min(2 * enough, MOST_SECTIONS)
+    raise DiagramError(
+        f"`wear` of `{name}` has {sections} sections, at which outlines are read: between them the "
+        f"{shape.kind} of {len(shape.table)} points differs by up to {lost:.3g} m. Give "
+        f"Wear(…, sections={enough})."
     )
-    if lost > LOST * float(shape.table.mean()):
-        points = min(len(shape.table), MOST_SECTIONS)
-        raise DiagramError(
-            f"`wear` of `{name}` has {sections} sections, at which outlines are read: between them "
-            f"the {shape.kind} of {len(shape.table)} points differs by up to {lost:.3g} m. Give "
-            f"Wear(…, sections={max(points, sections + 1)})."
-        )
+
+
+def _outline_error(shape: Profile, sections: int) -> float:
+    """Return how far the curve through the radii at the sections is from the outline, in m."""
+    points = max(720, len(shape.table))
+    read = type(shape)(shape.marker, shape.at(sections))
+    return float(np.abs(read.at(points) - shape.at(points)).max())
 
 
 def read_sections(shapes: Sequence[Shape], wear: Wear | None) -> int:

@@ -191,7 +191,7 @@ def test_sections_of_wear_that_miss_a_part_of_an_outline_are_refused() -> None:
     rib = 0.05 - 0.002 * np.exp(-0.5 * ((angles(720) - np.radians(5.0)) / np.radians(1.0)) ** 2)
     shapes = (lambda m: Sphere(m, 0.04), lambda m: HoleProfile(m, rib))
     with pytest.raises(
-        DiagramError, match=r"36 sections.*the hole of 720 points differs .*sections=720"
+        DiagramError, match=r"36 sections.*the hole of 720 points differs .*sections=576"
     ):
         held(*shapes, Wear(coefficient=0.0, hardness=1.0, length=1.0, sections=36))
     gaps = []

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ._live import LiveRun
 
 _GAPS_SHOWN = 3
+_STOPPED = "it was stopped"
+"""Reason of a canceled run in ``pace.c`` if it knows no signal."""
 
 
 def finish(run: LiveRun) -> None:
@@ -152,8 +154,12 @@ def _list_row_gaps(spans: list[tuple[int, int]], every: int) -> list[dict[str, A
 
 
 def _explain(run: LiveRun) -> str:
-    """Return who or what has ended the run, or why: a signal may have come before Python knew."""
-    if run._pace.end == END_CANCEL and run._asked and not run._pace.signal:
+    """Return who or what has ended the run, or why.
+
+    A signal may have come before Python knew, or be noted in C after the loop has seen that Python
+    stops the run: then Python knows it.
+    """
+    if run._pace.end == END_CANCEL and run._asked and run._pace.reason == _STOPPED:
         return run._asked
     return run._pace.reason
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from biella import BlockError, Diagram, run_realtime, simulate
+from biella._contract import BL_END_CANCEL
 from biella.blocks import (
     Compare,
     Constant,
@@ -18,7 +19,7 @@ from biella.blocks import (
     Stop,
 )
 from biella.errors import DeviceError, OverrunError
-from biella.scheduler.realtime._live_end import _describe_loss, describe
+from biella.scheduler.realtime._live_end import _describe_loss, _explain, describe
 from biella.scheduler.results._result import Result
 from biella.scheduler.results._signals import ResultError
 
@@ -212,3 +213,20 @@ def test_the_end_of_a_canceled_run_without_deadlines_is_recorded():
         result = run.stop()
         assert result.info["realtime"]["rows_lost"] == 0
         assert result.length == result.info["ticks"] + 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "signal", "reason", "told"),
+    [
+        ("stopped", 0, "it was stopped", "stopped"),
+        ("", 15, "ended by SIGTERM", "ended by SIGTERM"),
+        ("ended by SIGTERM", 15, "ended by SIGTERM", "ended by SIGTERM"),
+        # Python's handler has stopped the loop before the watchdog noted the signal.
+        ("ended by SIGTERM", 15, "it was stopped", "ended by SIGTERM"),
+        ("stopped", 15, "ended by SIGTERM", "ended by SIGTERM"),
+    ],
+)
+def test_the_signal_is_named_whoever_sees_it_first(asked, signal, reason, told):
+    pace = SimpleNamespace(end=BL_END_CANCEL, signal=signal, reason=reason)
+    run: Any = SimpleNamespace(_pace=pace, _asked=asked)
+    assert _explain(run) == told

@@ -582,9 +582,9 @@ static bool stands_still(bl_run_context *c) {
 
 /* Pause or latch: the diagram's time stops; devices are still received from, and are sent safe values. */
 static void stand_still(bl_run_context *c) {
-    c->armed = false;
     while (stands_still(c) && !atomic_load_explicit(&c->p->cancel, memory_order_relaxed) && c->p->end == BL_END_NONE) {
         make_safe(c);
+        c->armed = false; /* not if it is armed again before that: then live values may be the last */
         report(c, 0); /* the watchdog may just have reported to the guard in place of this thread */
         c->time = read_clock(c);
         for (int32_t k = 0; k < c->p->device_count; k++) take_device(c, k, enter_from_device);
